@@ -14,7 +14,8 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from tests.internals import AGGREGATES, Bounds, list_verbs
+from dpframe._plans.aggregates import AGGREGATES, list_verbs
+from dpframe._validate import Bounds
 
 ROOT = Path(__file__).parent
 

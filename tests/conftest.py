@@ -26,9 +26,11 @@ import pandas as pd
 import pytest
 from hypothesis import settings
 
+from dpframe._ledger import MEMORY
+from dpframe._session.data import sessions
+from dpframe.mechanisms import _sampling
 from tests import budget, skipped
-from tests.internals import MEMORY, forget_drafts, sessions
-from tests.internals import mechanisms_sampling_module as _sampling
+from tests.internals import forget_drafts
 from tests.postgres import Postgres, missing
 
 # Other rooms import it, too, and what is imported can no longer be rewritten.

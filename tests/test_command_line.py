@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from dpframe.__main__ import main
-from tests.internals import FileStore
+from dpframe._ledger.sqlite import FileStore
 from tests.ledger.people import begun, opened, people, posix, python, sql
 
 RUN = "import sys; from dpframe.__main__ import main; main(sys.argv[1:])"

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from dpframe.accounting import ACCOUNTANTS
-from tests.internals import MECHANISMS
+from dpframe.mechanisms._base import MECHANISMS
 from tests.pictures import COURSE, PICTURE, walk
 from tests.test_docs import FENCE, ROOT
 

@@ -8,7 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tests.internals import first_where, last_where, search_module
+from dpframe.accounting import _search as search_module
+from dpframe.accounting._search import first_where, last_where
 
 positive = st.floats(5e-324, 1e300)
 WHOLE = search_module.whole_halfway

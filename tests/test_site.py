@@ -12,16 +12,12 @@ from types import ModuleType
 import pytest
 
 import dpframe
-from tests.internals import (
-    Answer,
-    Budget,
-    Estimated,
-    PersonGroupBy,
-    PrivateColumn,
-    PrivateGroupBy,
-    Reports,
-    Unopened,
-)
+from dpframe._answers.accessor import Answer
+from dpframe._answers.reports import Estimated, Reports
+from dpframe._frame.accessor import Unopened
+from dpframe._frame.people.groups import PersonGroupBy
+from dpframe._frame.surface import PrivateColumn, PrivateGroupBy
+from dpframe._ledger.accountant import Budget
 
 SITE = Path(__file__).parent.parent / "docs" / "site"
 

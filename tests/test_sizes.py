@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 import dpframe
-from tests.internals import SIZES, set_sizes
+from dpframe._sizes import SIZES, set_sizes
 
 pytestmark = pytest.mark.kept  # what it reads is the whole tree, and is read once
 

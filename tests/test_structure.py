@@ -16,7 +16,11 @@ import pytest
 
 import dpframe
 from dpframe import PrivateFrame
-from tests.internals import EXTENDED, Answer, PrivateGroupBy, Question, Session
+from dpframe._answers.accessor import Answer
+from dpframe._frame.surface import PrivateGroupBy
+from dpframe._pandas import EXTENDED
+from dpframe._questions.question import Question
+from dpframe._session.session import Session
 from tests.source import imports_of, list_imports, list_modules, parse_modules
 
 pytestmark = pytest.mark.kept  # what it reads is the whole tree, and is read once

@@ -10,8 +10,8 @@ from typing import Any
 from hypothesis import HealthCheck, given, settings
 
 from dpframe.accounting import ACCOUNTANTS, PureDP
+from dpframe.accounting._filter import Charge, Filter
 from tests.accounting.rules import LOSSES, SPLIT, F, charges, ledgers, one
-from tests.internals import Charge, Filter
 
 some = settings(
     deadline=None, max_examples=15, suppress_health_check=[HealthCheck.differing_executors]

@@ -33,7 +33,7 @@ from dpframe.accounting import (
     PureDP,
     make_filter,
 )
-from tests.internals import Charge, Limits
+from dpframe.accounting._filter import Charge, Limits
 
 F = Fraction
 NOTHING, NEXT_TO_NOTHING = F(0), F(1, 10**12)

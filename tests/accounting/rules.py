@@ -19,7 +19,7 @@ from dpframe.accounting import (
     PoissonGaussian,
     PureDP,
 )
-from tests.internals import Charge, Filter, Limits
+from dpframe.accounting._filter import Charge, Filter, Limits
 
 F = Fraction
 MILLIONTH, HALF = F(1, 10**6), F(1, 2)

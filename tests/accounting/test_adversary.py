@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from dpframe.accounting._filter import Limits
 from tests.accounting.game import (
     ADAPTIVE,
     LAST,
@@ -17,7 +18,6 @@ from tests.accounting.game import (
     menu_for,
     response,
 )
-from tests.internals import Limits
 
 BUDGETS = {
     "(1, 1e-6)": Limits(F(1), F(1, 10**6), F(1, 10**7)),

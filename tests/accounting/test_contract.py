@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 
 from dpframe.accounting import ACCOUNTANTS
+from dpframe.accounting._filter import Charge
 from tests.accounting.contract import FilterContract
-from tests.internals import Charge
 
 for _kind in ACCOUNTANTS.values():
     globals()[f"Test{_kind.__name__}"] = type(

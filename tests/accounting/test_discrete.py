@@ -13,7 +13,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tests.internals import delta, shift_mu
+from dpframe.accounting._gaussian import delta, shift_mu
 
 DIGITS = 130
 END = Decimal(10) ** -(DIGITS + 5)

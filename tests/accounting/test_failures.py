@@ -11,9 +11,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from dpframe.accounting import ApproxDP, DiscreteGaussian, Gaussian, PureDP, make_filter
+from dpframe.accounting._filter import Limits
+from dpframe.accounting._gaussian import delta_at, mu_for
 from dpframe.accounting.loss import FailingGaussian
+from dpframe.accounting.residue import after_pure
 from tests.accounting.rules import MILLIONTH, SPLIT, F, admitted, fold, one
-from tests.internals import Limits, after_pure, delta_at, mu_for
 
 TINY = F(1, 10**12)
 ALL = Limits(F(1), MILLIONTH, MILLIONTH / 2)

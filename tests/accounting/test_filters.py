@@ -15,6 +15,8 @@ from dpframe.accounting import (
     PureDP,
     make_filter,
 )
+from dpframe.accounting._filter import Charge, Limits
+from dpframe.mechanisms.noise import GaussianNoise
 from tests.accounting.rules import (
     ADAPTIVE,
     LINEAR,
@@ -28,7 +30,6 @@ from tests.accounting.rules import (
     ledgers,
     one,
 )
-from tests.internals import Charge, GaussianNoise, Limits
 
 # Exact fills -------------------------------------------------------------------------------------------------------
 

@@ -9,7 +9,8 @@ from typing import Any
 
 import pytest
 
-from dpframe.accounting import ApproxDP, Loss, PureDP, make_filter
+from dpframe.accounting import ApproxDP, Loss, PureDP, make_filter, residue
+from dpframe.accounting._filter import Charge, Limits
 from tests.accounting.game import (
     ADAPTIVE,
     ROUNDING,
@@ -22,8 +23,6 @@ from tests.accounting.game import (
     leaves,
     response,
 )
-from tests.internals import Charge, Limits
-from tests.internals import accounting_residue_module as residue
 
 # Two rules that are no filters -------------------------------------------------------------------------------------
 

@@ -11,6 +11,7 @@ from fractions import Fraction
 
 import pytest
 
+from dpframe.accounting import pld
 from dpframe.accounting.loss import (
     DiscreteGaussian,
     DiscreteLaplace,
@@ -18,7 +19,6 @@ from dpframe.accounting.loss import (
     Laplace,
     PoissonGaussian,
 )
-from tests.internals import accounting_pld_module as pld
 
 pytest.importorskip("dp_accounting")
 

@@ -14,6 +14,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from dpframe.accounting import _gaussian, pld
+from dpframe.accounting import _pld_bounds as _pld_atoms
+from dpframe.accounting import _pld_bounds as _pld_ranges
 from dpframe.accounting.loss import (
     ApproxDP,
     Curve,
@@ -26,10 +29,6 @@ from dpframe.accounting.loss import (
     PureDP,
     from_json,
 )
-from tests.internals import accounting_gaussian_module as _gaussian
-from tests.internals import accounting_pld_module as pld
-from tests.internals import accounting_pld_ranges_module as _pld_atoms
-from tests.internals import accounting_pld_ranges_module as _pld_ranges
 
 F = Fraction
 CASES = json.loads((Path(__file__).parent / "reference.json").read_text())["cases"]

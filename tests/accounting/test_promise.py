@@ -11,6 +11,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from dpframe._plans.aggregates import AGGREGATES
+from dpframe._plans.price import buy_choice as selection
 from dpframe.accounting import (
     ACCOUNTANTS,
     ApproxDP,
@@ -21,10 +23,11 @@ from dpframe.accounting import (
     PureDP,
     make_filter,
 )
+from dpframe.accounting._filter import Charge, Filter, Limits, Price
+from dpframe.accounting._tight import largest
 from dpframe.accounting.loss import FailingGaussian
+from dpframe.mechanisms.noise import GaussianNoise
 from tests.accounting.rules import ADAPTIVE, F, admitted, one
-from tests.internals import AGGREGATES, Charge, Filter, GaussianNoise, Limits, Price, largest
-from tests.internals import buy_choice as selection
 
 # What questions buy ------------------------------------------------------------------------------------------------
 

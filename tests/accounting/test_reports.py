@@ -23,6 +23,7 @@ from dpframe.accounting import (
     epsilon,
     make_filter,
 )
+from dpframe.accounting._filter import Charge, Limits, pure_sum
 from tests.accounting.rules import (
     ADAPTIVE,
     BUDGETS,
@@ -35,7 +36,6 @@ from tests.accounting.rules import (
     limits_for,
     one,
 )
-from tests.internals import Charge, Limits, pure_sum
 
 # Against one another -----------------------------------------------------------------------------------------------
 

@@ -13,20 +13,16 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import special
 
-from dpframe.accounting import PureDP
-from tests.internals import accounting_pairs_module as _pairs
-from tests.internals import accounting_residue_module as _residue
-from tests.internals import (
+from dpframe.accounting import PureDP, _pairs
+from dpframe.accounting import residue as _residue
+from dpframe.accounting._gaussian import delta, delta_at, mu_for, pure_mu
+from dpframe.accounting._search import last_where
+from dpframe.accounting.residue import (
     after,
     after_curve,
     after_exponential,
     after_laplace,
     after_pure,
-    delta,
-    delta_at,
-    last_where,
-    mu_for,
-    pure_mu,
 )
 
 NODES, WEIGHTS = np.polynomial.legendre.leggauss(60)

@@ -11,11 +11,10 @@ import pandas as pd
 import pytest
 from scipy import integrate, optimize
 
-from dpframe.accounting import PoissonGaussian, PureDP
-from tests.internals import accounting_gaussian_module as _gaussian
-from tests.internals import accounting_pld_module as pld
-from tests.internals import accounting_residue_module as residue
-from tests.internals import pure_mu, stated_gaussian, zcdp_delta, zcdp_epsilon, zcdp_rho
+from dpframe.accounting import PoissonGaussian, PureDP, _gaussian, pld, residue
+from dpframe.accounting._additive import zcdp_delta, zcdp_epsilon, zcdp_rho
+from dpframe.accounting._filter import stated_gaussian
+from dpframe.accounting._gaussian import pure_mu
 
 EPSILONS = [F(1, 100), F(1, 10), F(1, 3), F(1), F(3), F(10)]
 DELTAS = [F(1, 10**3), F(1, 10**6), F(1, 10**10)]

@@ -20,6 +20,8 @@ from dpframe.accounting import (
     epsilon,
     make_filter,
 )
+from dpframe.accounting._filter import Charge, Filter, Limits, Price
+from dpframe.mechanisms.noise import GaussianNoise
 from tests.accounting.rules import (
     ADAPTIVE,
     BUDGETS,
@@ -32,7 +34,6 @@ from tests.accounting.rules import (
     limits_for,
     one,
 )
-from tests.internals import Charge, Filter, GaussianNoise, Limits, Price
 
 # Shares ------------------------------------------------------------------------------------------------------------
 

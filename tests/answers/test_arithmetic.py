@@ -19,7 +19,7 @@ from hypothesis import strategies as st
 
 import dpframe
 from dpframe import BadType, NotOffered
-from tests.internals import OPERATIONS, start_from_leaf, start_from_number
+from dpframe._answers.arithmetic import OPERATIONS, start_from_leaf, start_from_number
 
 
 @pytest.fixture

@@ -11,7 +11,7 @@ import pytest
 
 import dpframe
 from dpframe import BadType, BadValue, NotOffered
-from tests.internals import ReleasedTable
+from dpframe._answers.matching import ReleasedTable
 
 N = 400
 

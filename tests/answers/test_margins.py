@@ -8,7 +8,8 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from tests.internals import GaussianNoise, LaplaceNoise, SummedNoise
+from dpframe._answers.layout import SummedNoise
+from dpframe.mechanisms.noise import GaussianNoise, LaplaceNoise
 
 STATES, ZONES = ["CA", "NY", "WA"], [1, 2]
 BOUNDS = {"age": (0, 110)}

@@ -12,8 +12,8 @@ import pandas as pd
 import pytest
 
 from dpframe import BadType, BadValue, NoSession, PrivateFrame
+from dpframe import plot as _drawing
 from dpframe.datasets import BOUNDS, KEYS, visits
-from tests.internals import drawing_module as _drawing
 
 matplotlib.use("Agg")
 import matplotlib.pyplot as plt

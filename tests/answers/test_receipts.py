@@ -16,7 +16,7 @@ import pytest
 
 import dpframe
 from dpframe import BadValue
-from tests.internals import FloatEstimate, IntEstimate
+from dpframe._answers.estimate import FloatEstimate, IntEstimate
 
 STATES = ["NY", "CA", "WA"]
 SECRET = "a-cell-that-nobody-may-see"

@@ -23,7 +23,8 @@ import pandas as pd
 import polars as pl
 
 import dpframe  # noqa: F401  (registers .dp)
-from tests.internals import SIZES, deaf_to_noise
+from dpframe._sizes import SIZES
+from tests.internals import deaf_to_noise
 
 KEYS = [f"key{i:02d}" for i in range(50)]
 GROUPS = [f"group {i}" for i in range(20)]

@@ -14,21 +14,16 @@ from typing import Any
 
 import pandas as pd
 
-from tests.internals import (
-    Bounds,
-    Column,
-    DuckDatabase,
-    Grid,
-    KeyBy,
-    PandasEngine,
-    Powers,
-    Query,
-    SqlEngine,
-    Unit,
-    keys_for,
-    parse,
-)
-from tests.internals import stats_Rows as Rows
+from dpframe._expr import Column
+from dpframe._expr._parse import parse
+from dpframe._groups.keys import KeyBy, keys_for
+from dpframe._groups.unit import Unit
+from dpframe._questions.question import Query
+from dpframe._statistics.base import Grid, Powers, Rows
+from dpframe._validate import Bounds
+from dpframe.engines.pandas import PandasEngine
+from dpframe.engines.sql import SqlEngine
+from dpframe.engines.sql.databases import DuckDatabase
 
 KEYS = [f"state {i:02d}" for i in range(50)]
 SCHEMA = pd.DataFrame(

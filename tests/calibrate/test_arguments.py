@@ -11,7 +11,7 @@ import pytest
 from dpframe import BadType, BadValue, local
 from dpframe import calibrate as c
 from dpframe.accounting import ACCOUNTANTS, Gaussian, Laplace, PureDP, make_filter
-from tests.internals import Charge, Limits
+from dpframe.accounting._filter import Charge, Limits
 
 # Arguments -------------------------------------------------------------------------------------------------------
 

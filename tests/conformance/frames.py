@@ -11,29 +11,26 @@ import pandas as pd
 import pytest
 from hypothesis import strategies as st
 
-from tests.internals import (
+from dpframe import _expr
+from dpframe._expr import Column
+from dpframe._groups.keys import KeyBy, keys_for
+from dpframe._groups.unit import Unit
+from dpframe._plans.aggregates import Output
+from dpframe._questions.question import Query
+from dpframe._statistics.base import (
     MAGNITUDE_BITS,
     SQUARE_BITS,
     VALUE_BITS,
-    Bounds,
     Centred,
-    Column,
     Grid,
-    KeyBy,
-    PandasEngine,
-    Query,
-    Questions,
-    RowCount,
     Sensitivity,
     Simplex,
     Statistic,
     Total,
-    Unit,
-    ValueCount,
-    keys_for,
 )
-from tests.internals import expr_module as _expr
-from tests.internals import query_Output as Output
+from dpframe._statistics.counts import Questions, RowCount, ValueCount
+from dpframe._validate import Bounds
+from dpframe.engines.pandas import PandasEngine
 
 ADD, REPLACE = Unit("add-remove"), Unit("replace-one")
 UNITS = {"add-remove": ADD, "replace-one": REPLACE}

@@ -15,18 +15,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tests.internals import (
-    Column,
-    KeyBy,
-    PandasEngine,
-    Query,
-    RestBy,
-    TupleBy,
-    Tuples,
-    finder,
-    keys_for,
-    stats_Rows,
-)
+from dpframe._cells.codec import finder
+from dpframe._expr import Column
+from dpframe._groups.combinations import RestBy, TupleBy, Tuples
+from dpframe._groups.keys import KeyBy, keys_for
+from dpframe._questions.question import Query
+from dpframe._statistics.base import Rows as stats_Rows
+from dpframe.engines.pandas import PandasEngine
 
 EPS = 1000.0  # the noise is 0, but with probability e**-100 or so: answers are divided among few
 EXAMPLES = settings(max_examples=12, deadline=None)

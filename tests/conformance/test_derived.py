@@ -15,9 +15,14 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import dpframe
-from tests.internals import Bounds, KeyBy, PandasEngine, Query, Unit, arrange, keys_for
-from tests.internals import query_Output as Output
-from tests.internals import session_module as _session
+from dpframe._groups.keys import KeyBy, keys_for
+from dpframe._groups.unit import Unit
+from dpframe._plans.aggregates import Output
+from dpframe._plans.plan import arrange
+from dpframe._questions.question import Query
+from dpframe._session import session as _session
+from dpframe._validate import Bounds
+from dpframe.engines.pandas import PandasEngine
 
 KEY = b"12345678"
 GROUPS = ["a", "b", "c"]

@@ -14,6 +14,15 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from dpframe._expr import Column
+from dpframe._groups.keys import KeyBy, keys_for
+from dpframe._groups.unit import Unit
+from dpframe._plans.aggregates import Output
+from dpframe._questions.question import Query
+from dpframe._statistics.base import Distincts, Sensitivity
+from dpframe._statistics.counts import DistinctCount
+from dpframe.engines import limits as _distinct
+from dpframe.engines.pandas import PandasEngine
 from tests.conformance.frames import (
     STORAGES,
     UNITS,
@@ -24,19 +33,6 @@ from tests.conformance.frames import (
     rows_of,
     within,
 )
-from tests.internals import (
-    Column,
-    DistinctCount,
-    Distincts,
-    KeyBy,
-    PandasEngine,
-    Query,
-    Sensitivity,
-    Unit,
-    keys_for,
-)
-from tests.internals import engines_people_module as _distinct
-from tests.internals import query_Output as Output
 
 KEY = b"12345678"
 GROUPS = ["a", "b", "c"]

@@ -20,31 +20,24 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from dpframe import _expr as ex
+from dpframe._expr import Column, constant
+from dpframe._groups.keys import BinBy, KeyBy, keys_for
+from dpframe._groups.unit import Unit
+from dpframe._plans.aggregates import AGGREGATES, Measured, Output
+from dpframe._plans.order import ORDERS
+from dpframe._plans.plan import make_draft
+from dpframe._questions.question import Query
+from dpframe._validate import Bounds
+from dpframe.engines import person_sums as person_sums_module
+from dpframe.engines.pandas import PandasEngine
+from dpframe.engines.parts import PartsEngine
+from dpframe.engines.sql import SqlEngine
 from tests import aggregates
 from tests.engines.test_compiled import of_all_sizes
 from tests.engines.test_parts import cut
 from tests.engines.test_sql import engine_in
 from tests.engines.written import in_sqlite
-from tests.internals import (
-    AGGREGATES,
-    ORDERS,
-    BinBy,
-    Bounds,
-    Column,
-    KeyBy,
-    Measured,
-    PandasEngine,
-    PartsEngine,
-    Query,
-    SqlEngine,
-    Unit,
-    constant,
-    keys_for,
-    make_draft,
-    person_sums_module,
-)
-from tests.internals import expr_module as ex
-from tests.internals import query_Output as Output
 from tests.statistical.test_population_of_people import CountedApart
 
 KEY, GROUPS, BOUNDS = b"12345678", ["a", "b"], Bounds(0.0, 8.0)

@@ -12,10 +12,16 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from dpframe._expr import Column
+from dpframe._groups.unit import Unit
+from dpframe._plans.aggregates import Output
+from dpframe._questions.keysearch import Finding, Roomy
+from dpframe._validate import Bounds
+from dpframe.accounting._filter import Price
+from dpframe.engines import person_sums as engine
+from dpframe.engines.pandas import PandasEngine
 from tests.conformance.frames import F
-from tests.internals import Bounds, Column, Finding, PandasEngine, Price, Roomy, Unit, make_plan
-from tests.internals import person_sums_module as engine
-from tests.internals import query_Output as Output
+from tests.internals import make_plan
 
 KEY = b"12345678"
 names = st.sampled_from(["a", "b", "c", "d", None])

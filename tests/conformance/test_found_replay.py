@@ -9,11 +9,11 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from dpframe._questions.keysearch import Finding, Roomy
 from dpframe.accounting import DiscreteGaussian
 from dpframe.audit import replay
-from tests.internals import Finding, Roomy
-from tests.internals import engines_people_module as people
-from tests.internals import person_sums_module as engine
+from dpframe.engines import limits as people
+from dpframe.engines import person_sums as engine
 
 BOUNDS = {"x": (0, 5)}
 ONE = pd.DataFrame(

@@ -12,25 +12,20 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from dpframe._expr import Column
+from dpframe._groups import periods as _times
+from dpframe._groups.combinations import RestBy, TupleBy, Tuples
+from dpframe._groups.keys import KeyBy, keys_for
+from dpframe._groups.periods import TimeBy
+from dpframe._groups.unit import Unit
+from dpframe._plans.aggregates import Output
+from dpframe._plans.plan import arrange
+from dpframe._questions.question import Query
+from dpframe._sizes import SIZES
+from dpframe._validate import Bounds
+from dpframe.engines import groups as engines_groups_module
+from dpframe.engines.pandas import PandasEngine
 from tests.conformance.frames import within
-from tests.internals import (
-    SIZES,
-    Bounds,
-    Column,
-    KeyBy,
-    PandasEngine,
-    Query,
-    RestBy,
-    TimeBy,
-    TupleBy,
-    Tuples,
-    Unit,
-    arrange,
-    engines_groups_module,
-    keys_for,
-)
-from tests.internals import query_Output as Output
-from tests.internals import times_module as _times
 
 KEY = b"12345678"
 STATES, SEXES = ["a", "b", "c", "d", None], ["f", "m", None]

@@ -14,7 +14,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tests.internals import Session
+from dpframe._session.session import Session
 
 GROUPS = ["a", "b", "c"]
 ROW = st.tuples(st.sampled_from([-2.0, 0.5, 5.0, np.nan]), st.sampled_from([*GROUPS, None]))

@@ -11,9 +11,15 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from dpframe._expr import Column
+from dpframe._groups.unit import Unit
+from dpframe._questions.keysearch import KeySearch
+from dpframe._statistics.base import Persons
+from dpframe.accounting._filter import Price
+from dpframe.engines import person_sums as engine
+from dpframe.engines.pandas import PandasEngine
 from tests.conformance.frames import F
-from tests.internals import Column, KeySearch, PandasEngine, Persons, Price, Unit, make_plan
-from tests.internals import person_sums_module as engine
+from tests.internals import make_plan
 
 KEY = b"12345678"
 cells = st.sampled_from(["a", "b", "c", "d", "e", "f", None])

@@ -17,7 +17,8 @@ import pytest
 
 import dpframe
 from dpframe import audit
-from tests.internals import Session, session_module
+from dpframe._session import session as session_module
+from dpframe._session.session import Session
 
 HOW = ["inner", "left", "right", "outer"]
 OTHERS = pd.DataFrame(

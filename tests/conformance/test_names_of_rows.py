@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from tests.internals import people_labels
+from dpframe.engines.rows import people_labels
 
 ROWS, RUNS = 6, 4000
 ACCEPT, REJECT = 1e-6, 1e-9

@@ -8,6 +8,14 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from dpframe._expr import Column
+from dpframe._groups.keys import ROW_CEILING, KeyBy, keys_for
+from dpframe._plans.aggregates import Output
+from dpframe._questions.question import Query
+from dpframe._statistics.base import MAGNITUDE_BITS, SQUARE_BITS, VALUE_BITS, Grid
+from dpframe._statistics.counts import RowCount
+from dpframe._validate import Bounds
+from dpframe.engines.pandas import PandasEngine
 from tests.conformance.frames import (
     FRACTIONS,
     HUGE,
@@ -18,21 +26,6 @@ from tests.conformance.frames import (
     integers,
     statistics_for,
 )
-from tests.internals import (
-    MAGNITUDE_BITS,
-    ROW_CEILING,
-    SQUARE_BITS,
-    VALUE_BITS,
-    Bounds,
-    Column,
-    Grid,
-    KeyBy,
-    PandasEngine,
-    Query,
-    RowCount,
-    keys_for,
-)
-from tests.internals import query_Output as Output
 
 
 @pytest.mark.parametrize("rows", [0, 1, 2**18 - 1, 2**18, 2**18 + 1])

@@ -15,6 +15,11 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from dpframe._sizes import SIZES
+from dpframe._statistics.base import Grid, Statistic
+from dpframe._statistics.order import Ranks, Tree, list_level_sizes
+from dpframe._validate import Bounds
+from dpframe.engines import row_sums as row_sums_module
 from tests.conformance.frames import (
     STORAGES,
     UNITS,
@@ -24,16 +29,6 @@ from tests.conformance.frames import (
     layouts,
     on_grid,
     rows_of,
-)
-from tests.internals import (
-    SIZES,
-    Bounds,
-    Grid,
-    Ranks,
-    Statistic,
-    Tree,
-    list_level_sizes,
-    row_sums_module,
 )
 
 LEVELS = [

@@ -13,7 +13,8 @@ import pandas as pd
 import pytest
 
 import dpframe
-from tests.internals import Session, set_sizes
+from dpframe._session.session import Session
+from dpframe._sizes import set_sizes
 
 PEOPLE = 12
 FIRST = np.arange(2 * PEOPLE) % 2 == 0

@@ -12,9 +12,15 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from tests.internals import Bounds, Column, Grid, PandasEngine, Query, Scores, Unit
-from tests.internals import expr_module as _expr
-from tests.internals import query_Output as Output
+from dpframe import _expr
+from dpframe._expr import Column
+from dpframe._groups.unit import Unit
+from dpframe._plans.aggregates import Output
+from dpframe._questions.question import Query
+from dpframe._statistics.base import Grid
+from dpframe._statistics.scores import Scores
+from dpframe._validate import Bounds
+from dpframe.engines.pandas import PandasEngine
 
 QUERY = Query((Output("n", "size"),), None, ())
 

@@ -19,35 +19,34 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tests import aggregates, internals
-from tests.internals import (
-    AGGREGATES,
-    SIZES,
+from dpframe._expr import Column
+from dpframe._groups.keys import KeyBy, keys_for
+from dpframe._groups.unit import Unit
+from dpframe._plans.aggregates import AGGREGATES, Output
+from dpframe._plans.plan import arrange
+from dpframe._questions.question import Query
+from dpframe._sizes import SIZES
+from dpframe._statistics.base import (
     Bids,
-    Bounds,
-    Column,
     Distincts,
     Grid,
-    KeyBy,
     Leaves,
     Magnitudes,
-    PandasEngine,
     Persons,
     Powers,
     Primitive,
     Products,
-    Query,
+    Rows,
     Sensitivity,
     Spread,
     Statistic,
     Trues,
-    Unit,
-    arrange,
-    keys_for,
 )
-from tests.internals import engines_people_module as _people
-from tests.internals import query_Output as Output
-from tests.internals import stats_Rows as Rows
+from dpframe._validate import Bounds
+from dpframe.engines import limits as _people
+from dpframe.engines import person_sums as person_sums_module
+from dpframe.engines.pandas import PandasEngine
+from tests import aggregates
 
 KEY = b"12345678"
 GROUPS = ["a", "b", "c", "d"]
@@ -314,7 +313,7 @@ def test_all_groups_of_a_person_are_seen(asked, monkeypatch):
     query, leaf = asked
     unit = Unit("add-remove", (leaf,), 3, 2)
     assert worst(query, unit) <= 1
-    monkeypatch.setattr(internals.person_sums_module, "within_groups", lambda *_: None)
+    monkeypatch.setattr(person_sums_module, "within_groups", lambda *_: None)
     assert worst(query, unit) > 1
 
 

@@ -9,7 +9,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tests.internals import Bounds, Column, Grid, PandasEngine, Query, Total, Unit
+from dpframe._expr import Column
+from dpframe._groups.unit import Unit
+from dpframe._questions.question import Query
+from dpframe._statistics.base import Grid, Total
+from dpframe._validate import Bounds
+from dpframe.engines.pandas import PandasEngine
 
 REPLACE = Unit("replace-one")
 X = Column.of(0, "x", pd.Series([0]).dtype)

@@ -12,28 +12,27 @@ import pandas as pd
 import pytest
 
 from dpframe import BadType, BadValue, Plan, PrivateFrame, Refused, SessionError
+from dpframe._frame.surface import PrivateGroupBy
+from dpframe._plans.plan import Part
+from dpframe._questions.question import Query, Question
+from dpframe._session.data import sessions
+from dpframe._session.session import Session
+from dpframe._statistics import base as _stats
+from dpframe._statistics import counts as _counts
+from dpframe._statistics import scores as scores_module
+from dpframe._statistics.base import Rows, Statistic
+from dpframe.accounting._filter import Price
 from dpframe.accounting.loss import PureDP
 from dpframe.audit import Replay, replay
+from dpframe.engines import limits as _people
+from dpframe.engines import person_sums as person_sums_module
+from dpframe.engines import reading as reading_module
+from dpframe.mechanisms import selection as choices_module
+from dpframe.mechanisms._base import Form
+from dpframe.mechanisms.noise import GaussianNoise, LaplaceNoise
+from dpframe.mechanisms.selection import NoisyMax
 from dpframe.utilities import distance, revenue
 from tests import internals
-from tests.internals import (
-    Form,
-    GaussianNoise,
-    LaplaceNoise,
-    NoisyMax,
-    Part,
-    Price,
-    PrivateGroupBy,
-    Query,
-    Question,
-    Session,
-    Statistic,
-    sessions,
-)
-from tests.internals import counts_module as _counts
-from tests.internals import engines_people_module as _people
-from tests.internals import stats_module as _stats
-from tests.internals import stats_Rows as Rows
 from tests.statistical.test_people_audit import PAIRS as PEOPLE
 from tests.statistical.test_privacy_audit import BOUNDS, KEYS, PAIRS, QUESTIONS, frame, priced_verbs
 from tests.statistical.test_privacy_audit import RELEASES as MEASURED
@@ -252,7 +251,7 @@ def test_the_sensitivity_of_one_row_is_found(monkeypatch):
 
 def test_forgotten_limits_are_found(monkeypatch):
     with monkeypatch.context() as patch:
-        patch.setattr(internals.person_sums_module, "within_groups", lambda *_: None)
+        patch.setattr(person_sums_module, "within_groups", lambda *_: None)
         assert "moved by 3, and 2 is declared" in problem(people("groupby nunique", "joins"))
     monkeypatch.setattr(
         _people.Bound, "rows", lambda self: self._add_over_people(lambda at, rows: [rows])[0]
@@ -269,7 +268,7 @@ def test_bounds_that_are_not_applied_are_found(monkeypatch):
     def forgets_to_clip(values: Any, a: Any, grid: Any) -> None:
         a[:] = np.rint(values * 2.0**grid.exponent) - grid.low
 
-    monkeypatch.setattr(internals.reading_module, "to_grid", forgets_to_clip)
+    monkeypatch.setattr(reading_module, "to_grid", forgets_to_clip)
     assert "is declared (L1)" in problem(replay(lambda p: p.sum("x"), one, two, **words))
     assert "is declared (L2, squared)" in problem(
         replay(lambda p: p.mean("x"), one, two, delta=1e-6, **words)
@@ -285,13 +284,13 @@ def test_noise_short_of_its_price_is_found(name, monkeypatch):
         )
     if name == "top":
         monkeypatch.setattr(
-            internals.choices_module.NoisyTop, "for_price", lambda s, e, k: _top(e * F(5, 4), s, k)
+            choices_module.NoisyTop, "for_price", lambda s, e, k: _top(e * F(5, 4), s, k)
         )
     assert "and 1 is charged" in problem(rows(name, "joins a"))
 
 
 def _top(epsilon: F, shift: int, rounds: int) -> Any:
-    from tests.internals import NoisyTop
+    from dpframe.mechanisms.selection import NoisyTop
 
     return NoisyTop(epsilon / (shift * rounds), rounds)
 
@@ -310,7 +309,7 @@ def test_choices_that_count_one_way_only_are_found(monkeypatch):
 
 def test_choices_in_groups_that_forget_a_replaced_row_are_found(monkeypatch):
     one = lambda self, unit, grouped: _stats.Sensitivity(1, 1)  # noqa: E731
-    monkeypatch.setattr(internals.scores_module.Votes, "sensitivity", one)
+    monkeypatch.setattr(scores_module.Votes, "sensitivity", one)
     internals.forget_drafts()
     assert "moved by 2, and 1 is declared (one against another)" in problem(
         rows("groupby argmax", "low becomes high")

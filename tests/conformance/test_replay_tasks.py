@@ -16,13 +16,21 @@ import pandas as pd
 import pytest
 
 from dpframe import Plan
+from dpframe._frame.randomize import Randomize
+from dpframe._plans.plan import Part
+from dpframe._questions import entries as engines_rows_module
+from dpframe._questions.question import Question
+from dpframe._session.session import Session
+from dpframe._statistics.base import Sensitivity, Statistic
 from dpframe.accounting.loss import PureDP
 from dpframe.audit import Replay, replay
+from dpframe.audit._replay import Recorder
 from dpframe.learn import LinearRegression, LogisticRegression
+from dpframe.mechanisms._base import Form
+from dpframe.mechanisms.noise import LaplaceNoise
 from tests import internals
 from tests.fuzz.cells import KINDS, Kind
 from tests.fuzz.programs import is_null
-from tests.internals import Form, LaplaceNoise, Part, Question, Sensitivity, Session
 
 PUBLIC = pd.DataFrame({"k": [0, 1, 2, 2], "w": [0.0, 1.0, 2.0, 3.0]})
 TASKS: dict[str, Callable[..., Any]] = {
@@ -213,15 +221,15 @@ def test_half_of_a_sensitivity_is_found(name, monkeypatch):
     assert not problems(name, **joins)
     less = 2 if name in ("explode", "melt") else 8
     half = lambda s: Sensitivity(max(1, s.l1 // less), max(1, s.l2_squared // less**2))  # noqa: E731
-    for kind in internals.Statistic.__subclasses__():
+    for kind in Statistic.__subclasses__():
         for one in (kind, *kind.__subclasses__()):
             if "of_person" in vars(one) and one.__name__ != "Scores":
                 own = one.of_person
                 monkeypatch.setattr(one, "of_person", lambda *a, own=own: half(own(*a)))
     monkeypatch.setattr(
-        internals.Statistic,
+        Statistic,
         "of_person",
-        lambda *a, own=internals.Statistic.of_person: half(own(*a)),
+        lambda *a, own=Statistic.of_person: half(own(*a)),
     )
     internals.forget_drafts()
     assert "is declared" in problems(name, **joins)
@@ -236,25 +244,25 @@ def by_code(engine: Any, columns: Any, limit: int, entries: Any, blank: int) -> 
 
 def test_people_counted_by_the_range_of_their_ids_are_found(monkeypatch):
     assert not problems("randomize")
-    monkeypatch.setattr(internals.engines_rows_module, "take_rows_of_people", by_code)
+    monkeypatch.setattr(engines_rows_module, "take_rows_of_people", by_code)
     assert "the shape of what was released depends on the frame" in problems("randomize")
 
 
 def test_reports_that_cost_more_than_they_are_charged_are_found(monkeypatch):
-    own = internals.Randomize.response
-    monkeypatch.setattr(internals.Randomize, "response", lambda self, each: own(self, each * 2))
+    own = Randomize.response
+    monkeypatch.setattr(Randomize, "response", lambda self, each: own(self, each * 2))
     assert "is charged" in problems("randomize")
 
 
 def test_reports_of_more_than_one_person_are_found(monkeypatch):
     """An entry that depends on who stands beside it."""
-    own = internals.engines_rows_module.take_rows_of_people
+    own = engines_rows_module.take_rows_of_people
 
     def mixed(*args: Any) -> Any:
         entries = own(*args)
         return np.where(entries.sum() % 2, entries, 0)
 
-    monkeypatch.setattr(internals.engines_rows_module, "take_rows_of_people", mixed)
+    monkeypatch.setattr(engines_rows_module, "take_rows_of_people", mixed)
     assert "moved by" in problems("randomize, listed")
 
 
@@ -308,6 +316,6 @@ def test_another_door_of_derived_frames_is_found(monkeypatch):
         return q.groupby("g", keys=list("abc")).size(epsilon=1)
 
     assert replay(ask, everybody, everybody.iloc[1:], epsilon=10).ok
-    monkeypatch.setattr(internals.Recorder, "_key", Session._key)
-    monkeypatch.setattr(internals.Recorder, "_draw_row_names", Session._draw_row_names)
+    monkeypatch.setattr(Recorder, "_key", Session._key)
+    monkeypatch.setattr(Recorder, "_draw_row_names", Session._draw_row_names)
     assert "is declared" in "".join(replay(ask, everybody, everybody.iloc[1:], epsilon=10).problems)

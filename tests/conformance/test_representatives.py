@@ -16,32 +16,21 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from dpframe import _expr
+from dpframe._expr import Column
+from dpframe._groups.keys import BinBy, KeyBy, keys_for
+from dpframe._groups.unit import Unit
+from dpframe._plans.aggregates import Output
+from dpframe._questions.question import Query
+from dpframe._statistics.base import MAGNITUDES, Grid, Pair, Statistic
+from dpframe._statistics.counts import PeopleAround, PeopleBy, Questions
+from dpframe._statistics.order import Ranks, Tree
+from dpframe._statistics.scores import Revenue, Scores
+from dpframe._validate import Bounds
+from dpframe.engines import person_sums as person_sums_module
+from dpframe.engines.limits import at_points
+from dpframe.engines.pandas import PandasEngine
 from tests.conformance.test_people import GROUPS, KEY, crowd, frame_of, rows_of_one
-from tests.internals import (
-    MAGNITUDES,
-    BinBy,
-    Bounds,
-    Column,
-    Grid,
-    KeyBy,
-    Pair,
-    PandasEngine,
-    PeopleAround,
-    PeopleBy,
-    Query,
-    Questions,
-    Ranks,
-    Revenue,
-    Scores,
-    Statistic,
-    Tree,
-    Unit,
-    at_points,
-    keys_for,
-    person_sums_module,
-)
-from tests.internals import expr_module as _expr
-from tests.internals import query_Output as Output
 
 BOUNDS = Bounds(-3.0, 5.0)
 FINE, WHOLE = Grid(BOUNDS, 2), Grid(BOUNDS, 0)

@@ -10,8 +10,9 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from tests.internals import SIZES, pairs_of
-from tests.internals import engines_people_module as _people
+from dpframe._sizes import SIZES
+from dpframe.engines import limits as _people
+from dpframe.engines.people import pairs_of
 
 EXACT = 900.0
 

@@ -16,6 +16,11 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from dpframe._groups.unit import Unit
+from dpframe._sizes import SIZES
+from dpframe._statistics.base import Sensitivity, Statistic
+from dpframe._validate import Bounds
+from dpframe.engines import reading as reading_module
 from tests.conformance.frames import (
     ADD,
     CASES,
@@ -33,7 +38,6 @@ from tests.conformance.frames import (
     statistics_for,
     within,
 )
-from tests.internals import SIZES, Bounds, Sensitivity, Statistic, Unit, reading_module
 
 
 @pytest.fixture

@@ -14,22 +14,16 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from tests.internals import (
-    AGGREGATES,
-    Bounds,
-    Column,
-    KeyBy,
-    LaplaceNoise,
-    Measured,
-    PandasEngine,
-    Price,
-    Query,
-    Unit,
-    keys_for,
-    make_plan,
-    stated_gaussian,
-)
-from tests.internals import query_Output as Output
+from dpframe._expr import Column
+from dpframe._groups.keys import KeyBy, keys_for
+from dpframe._groups.unit import Unit
+from dpframe._plans.aggregates import AGGREGATES, Measured, Output
+from dpframe._questions.question import Query
+from dpframe._validate import Bounds
+from dpframe.accounting._filter import Price, stated_gaussian
+from dpframe.engines.pandas import PandasEngine
+from dpframe.mechanisms.noise import LaplaceNoise
+from tests.internals import make_plan
 
 BOUNDS = Bounds(-10.0, 30.0)
 ROWS = 2_000

@@ -15,7 +15,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tests.internals import Column, PandasEngine, Session, WithinKey, within
+from dpframe._expr import Column
+from dpframe._expr._within import Key as WithinKey
+from dpframe._expr._within import within
+from dpframe._session.session import Session
+from dpframe.engines.pandas import PandasEngine
 
 GROUPS = ["a", "b", "c"]
 ROW = st.tuples(

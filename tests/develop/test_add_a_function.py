@@ -9,12 +9,12 @@ from typing import Any
 import pandas as pd
 import pytest
 
+from dpframe import _expr as ex
 from tests.engines import examples
 from tests.engines.agreement import find_differences, make_frame
 from tests.engines.test_catalogue import find_faults
 from tests.engines.written import in_duckdb, in_sqlite
 from tests.frame.parts_stub import write_stub
-from tests.internals import expr_module as ex
 from tests.test_docs import ROOT, blocks, run_block
 from tests.test_site import reference
 

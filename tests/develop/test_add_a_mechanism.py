@@ -8,8 +8,9 @@ import pandas as pd
 import pytest
 
 import dpframe
+from dpframe import mechanisms
+from dpframe.mechanisms._base import MECHANISMS
 from tests.develop.toys import PAGES, module_added, source_of
-from tests.internals import MECHANISMS, mechanisms
 from tests.mechanisms import test_conformance as conformance
 
 GUARANTEES = PAGES.parent / "guarantees"

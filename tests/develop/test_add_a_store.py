@@ -13,8 +13,8 @@ import pandas as pd
 import pytest
 
 import dpframe
+from dpframe._ledger import STORES
 from tests.develop.toys import source_of
-from tests.internals import STORES
 
 TESTS = Path(__file__).parents[1] / "store"
 

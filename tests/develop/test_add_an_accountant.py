@@ -58,7 +58,7 @@ def test_accountant_keeps_the_contract(cents):
 
 
 def test_accountant_of_a_name_that_is_taken_is_refused(cents):
-    from tests.internals import register_rule
+    from dpframe.accounting._filter import register as register_rule
 
     with pytest.raises(ValueError, match="two accountants have the name 'cents'"):
         register_rule(type("Other", (), {"name": "cents"}))

@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
+from dpframe._plans.aggregates import AGGREGATES, list_agg_names, list_verbs
 from dpframe.audit import replay
 from tests import aggregates
-from tests.internals import AGGREGATES, list_agg_names, list_verbs
 from tests.statistical.test_every_aggregate import (
     misses,
     test_each_measured_aggregate_has_a_coverage_case,

@@ -10,10 +10,14 @@ from pathlib import Path
 import pytest
 
 import dpframe
+from dpframe._frame.sources import recognise_source
+from dpframe.engines import tables as tables_module
+from dpframe.engines.pandas import PandasEngine
+from dpframe.engines.parts import PartsEngine
+from dpframe.engines.tables import KINDS
 from tests.engines.conformance import KEY
 from tests.engines.hazard_table import columns
 from tests.engines.test_tables import framed, integers, nasty
-from tests.internals import KINDS, PandasEngine, PartsEngine, recognise_source, tables_module
 
 PAGE = Path(__file__).parents[2] / "docs" / "develop" / "add-an-engine.md"
 NAME = "dpframe.engines.tables.feather"

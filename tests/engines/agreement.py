@@ -9,9 +9,10 @@ import numpy as np
 import pandas as pd
 
 from dpframe import BadValue
+from dpframe._expr import Expr
+from dpframe.engines.sql.expressions import Compiler, Unwritten
 from tests.engines.conftest import Frame
 from tests.engines.entries import apply_example
-from tests.internals import Compiler, Expr, Unwritten
 
 TEXTS = [
     *("", "a", "A", "ab", "ba", "aba", "a ", " a", "b", "ab-c", "-1", "é", "e\u0301", "ß", "ss"),

@@ -17,6 +17,30 @@ from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 
 from dpframe import DPError, PrivacyWarning
+from dpframe import _expr as ex
+from dpframe._expr import Column
+from dpframe._expr._parse import parse
+from dpframe._groups.keys import BinBy, KeyBy, keys_for
+from dpframe._groups.unit import Unit
+from dpframe._ledger.store import alike
+from dpframe._plans.plan import arrange
+from dpframe._questions.question import Query
+from dpframe._statistics.base import (
+    Bids,
+    Distincts,
+    Grid,
+    Leaves,
+    Magnitudes,
+    Persons,
+    Powers,
+    Primitive,
+    Products,
+    Rows,
+    Spread,
+    Trues,
+)
+from dpframe._validate import Bounds
+from dpframe.engines import ENGINES
 from tests.conformance.test_people import (
     claims,
     crowd,
@@ -26,32 +50,6 @@ from tests.conformance.test_people import (
     rows_of_one,
 )
 from tests.engines.lists import ListEngine, magnitude, person
-from tests.internals import (
-    ENGINES,
-    Bids,
-    BinBy,
-    Bounds,
-    Column,
-    Distincts,
-    Grid,
-    KeyBy,
-    Leaves,
-    Magnitudes,
-    Persons,
-    Powers,
-    Primitive,
-    Products,
-    Query,
-    Spread,
-    Trues,
-    Unit,
-    alike,
-    arrange,
-    keys_for,
-    parse,
-)
-from tests.internals import expr_module as ex
-from tests.internals import stats_Rows as Rows
 
 KEY = b"12345678"
 SECRET = b"s" * 32

@@ -8,7 +8,11 @@ from typing import Any
 import pandas as pd
 import pytest
 
-from tests.internals import Column, Expr, PandasEngine, Vector, evaluate, parse, predicate, prepare
+from dpframe._cells.columns import Vector, prepare
+from dpframe._expr import Column, Expr
+from dpframe._expr._parse import parse
+from dpframe.engines.expressions import evaluate, predicate
+from dpframe.engines.pandas import PandasEngine
 
 
 class Frame:

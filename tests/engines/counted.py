@@ -10,9 +10,11 @@ from typing import Any
 import pandas as pd
 
 import dpframe
+from dpframe._frame.sources import recognise_source
+from dpframe.engines import engine_for
+from dpframe.engines.sql import SqlEngine
 from tests.engines.test_sql import Divided
 from tests.engines.written import in_duckdb, in_sqlite
-from tests.internals import SqlEngine, engine_for, recognise_source
 
 
 def divided(source: Any, key: bytes) -> Any:

@@ -6,8 +6,9 @@ import inspect
 from collections.abc import Callable
 from typing import Any
 
-from tests.internals import Expr, find_ufunc, list_ufuncs
-from tests.internals import expr_module as ex
+from dpframe import _expr as ex
+from dpframe._expr import Expr
+from dpframe._frame.columns.numpy import find_ufunc, list_ufuncs
 
 UFUNCS: dict[str, Callable[..., Expr]] = {
     name: make for name in list_ufuncs() if (make := find_ufunc(name)) is not None

@@ -15,10 +15,12 @@ import numpy as np
 import pandas as pd
 import pyarrow as pa
 
+from dpframe import _expr as ex
+from dpframe._expr import Column, Expr
+from dpframe._frame.columns.traced import list_text_methods
 from tests.engines.entries import NUMBERS, PAIRS, UFUNCS, apply_example
 from tests.fuzz.cells import NANS
-from tests.internals import NODES, NUMPY_FUNCTIONS, TRACED, Column, Expr, list_text_methods
-from tests.internals import expr_module as ex
+from tests.internals import NODES, NUMPY_FUNCTIONS, TRACED
 
 Columns = Mapping[str, Column]
 Example = Callable[[Columns], Expr]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from importlib import import_module
 from typing import Any
 
-from tests.internals import KINDS
+from dpframe.engines.tables import KINDS
 
 
 def columns() -> dict[str, str]:

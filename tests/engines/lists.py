@@ -18,30 +18,26 @@ import numpy as np
 import pandas as pd
 
 from dpframe import NotOffered
-from tests.internals import (
+from dpframe import _expr as ex
+from dpframe._cells.columns import plain, prepare
+from dpframe._cells.texts import order_of, text_of
+from dpframe._expr import Column
+from dpframe._groups.keys import BinBy, KeyBy
+from dpframe._groups.unit import Unit
+from dpframe._statistics.base import (
     MAGNITUDES,
     Bids,
-    BinBy,
-    Column,
     Distincts,
-    KeyBy,
     Leaves,
     Magnitudes,
     Persons,
     Powers,
     Products,
-    RowSlice,
-    Sketches,
+    Rows,
     Spread,
     Trues,
-    Unit,
-    order_of,
-    plain,
-    prepare,
-    text_of,
 )
-from tests.internals import expr_module as ex
-from tests.internals import stats_Rows as Rows
+from dpframe._statistics.engine import RowSlice, Sketches
 
 COMPARE = {
     "==": operator.eq,

@@ -11,13 +11,15 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from dpframe import _expr as ex
+from dpframe._cells.encoding import encode
+from dpframe.engines.functions.times import KERNELS as TIME_KERNELS
+from dpframe.engines.sql.databases import SparkDatabase
 from tests.engines import spark
 from tests.engines.agreement import find_differences, make_frame
 from tests.engines.conftest import Frame
 from tests.engines.entries import apply_example, write_example
 from tests.engines.written import cells_of, connected, in_duckdb, in_postgresql, in_sqlite
-from tests.internals import TIME_KERNELS, SparkDatabase, encode
-from tests.internals import expr_module as ex
 
 DATABASES = ("sqlite", "duckdb", "postgresql", "spark")  # those that CI has
 WRITTEN = [op for op in ex.OPS.values() if op.sql is not None]

@@ -8,16 +8,12 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from tests.internals import (
-    Column,
-    PandasEngine,
-    Vector,
-    engines_people_module,
-    pairs_of,
-    people_of,
-    prepare,
-    within,
-)
+from dpframe._cells.columns import Vector, prepare
+from dpframe._expr import Column
+from dpframe._expr._within import within
+from dpframe.engines import limits as engines_people_module
+from dpframe.engines.pandas import PandasEngine
+from dpframe.engines.people import pairs_of, people_of
 
 PEOPLE, ROWS, CELLS = (
     70_000,

@@ -11,22 +11,14 @@ import pandas as pd
 import pyarrow as pa
 import pytest
 
-from tests.internals import (
-    UNMATCHED,
-    Bounds,
-    Column,
-    Grid,
-    KeyBy,
-    PandasEngine,
-    Powers,
-    Query,
-    Vector,
-    keys_for,
-    kind_of,
-    plain,
-    prepare,
-)
-from tests.internals import query_Output as Output
+from dpframe._cells.columns import UNMATCHED, Vector, plain, prepare
+from dpframe._expr import Column, kind_of
+from dpframe._groups.keys import KeyBy, keys_for
+from dpframe._plans.aggregates import Output
+from dpframe._questions.question import Query
+from dpframe._statistics.base import Grid, Powers
+from dpframe._validate import Bounds
+from dpframe.engines.pandas import PandasEngine
 
 
 def vector(values: Any, dtype: Any = None) -> Vector:

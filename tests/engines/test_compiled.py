@@ -9,25 +9,18 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from dpframe._expr import Column
+from dpframe._expr._parse import parse
+from dpframe._groups.keys import KeyBy, keys_for
+from dpframe._groups.unit import Unit
+from dpframe._questions.question import Query
+from dpframe._sizes import SIZES
+from dpframe._statistics.base import Grid, Persons, Powers, Rows, Trues
+from dpframe._validate import Bounds
+from dpframe.engines import compiled as compiled_module
+from dpframe.engines.pandas import PandasEngine
 from tests.engines.conformance import KEY, EngineConformance
 from tests.engines.python_kernels import load_python_kernels
-from tests.internals import (
-    SIZES,
-    Bounds,
-    Column,
-    Grid,
-    KeyBy,
-    PandasEngine,
-    Persons,
-    Powers,
-    Query,
-    Trues,
-    Unit,
-    compiled_module,
-    keys_for,
-    parse,
-)
-from tests.internals import stats_Rows as Rows
 
 WAYS = [
     pytest.param("numba", marks=pytest.mark.extras),

@@ -10,11 +10,13 @@ import pandas as pd
 import pytest
 
 from dpframe import BadType
+from dpframe._statistics.base import Distincts, Persons, Powers, Rows, Trues
+from dpframe._statistics.engine import PEOPLE
+from dpframe.engines import engine_for
+from dpframe.engines.pandas import PandasEngine
 from tests.conformance.test_people import GROUPS
 from tests.engines.conformance import KEY, EngineConformance, frame
 from tests.engines.lists import ListEngine
-from tests.internals import PEOPLE, Distincts, PandasEngine, Persons, Powers, Trues, engine_for
-from tests.internals import stats_Rows as Rows
 from tests.test_docs import blocks
 
 PAGE = Path(__file__).parents[2] / "docs" / "develop" / "add-an-engine.md"

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 import dpframe
-from tests.internals import RelatedDatabase
+from dpframe.engines.sql.databases import RelatedDatabase
 
 ROWS = [(i % 7, float(i), "ab"[i % 2]) for i in range(50)]
 WORDS: dict[str, Any] = {

@@ -12,6 +12,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from dpframe._groups.unit import Unit
+from dpframe._questions.question import Query
+from dpframe._statistics.base import Spread
+from dpframe.engines.pandas import PandasEngine
 from tests.engines.conformance import (
     BOUNDS,
     BY,
@@ -31,7 +35,6 @@ from tests.engines.conformance import (
     shaken,
 )
 from tests.engines.counted import KINDS, divided
-from tests.internals import PandasEngine, Query, Spread, Unit
 
 pytest.importorskip("pyarrow")
 FOLDERS = itertools.count()

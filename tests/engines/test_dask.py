@@ -15,7 +15,7 @@ import pytest
 
 import dpframe
 from dpframe import BadType, DataError
-from tests.internals import DaskSource
+from dpframe.engines.tables.dask import DaskSource
 
 dask = pytest.importorskip("dask", reason="frames of dask need dask")
 dd = pytest.importorskip("dask.dataframe", reason="frames of dask need dask")

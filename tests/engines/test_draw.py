@@ -14,21 +14,14 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tests.internals import (
-    Column,
-    Draw,
-    KeyBy,
-    PandasEngine,
-    Persons,
-    Query,
-    Unit,
-    keys_for,
-    number_of,
-    numbers_of,
-    people_of,
-    prepare,
-)
-from tests.internals import stats_Rows as Rows
+from dpframe._cells.columns import prepare
+from dpframe._expr import Column
+from dpframe._groups.keys import KeyBy, keys_for
+from dpframe._groups.unit import Unit
+from dpframe._questions.question import Query
+from dpframe._statistics.base import Persons, Rows
+from dpframe.engines.pandas import PandasEngine
+from dpframe.engines.people import Draw, number_of, numbers_of, people_of
 
 P = 2**31 - 1
 KEY = b"12345678"

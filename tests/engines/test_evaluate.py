@@ -11,8 +11,9 @@ import pandas as pd
 import pyarrow as pa
 import pytest
 
-from tests.internals import UNMATCHED, evaluate
-from tests.internals import expr_module as ex
+from dpframe import _expr as ex
+from dpframe._cells.columns import UNMATCHED
+from dpframe.engines.expressions import evaluate
 
 INF = float("inf")
 

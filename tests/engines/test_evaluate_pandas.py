@@ -13,9 +13,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from dpframe import _expr as ex
+from dpframe._expr import Column, Expr
 from tests.engines.entries import ATTRIBUTES, NUMBERS, PAIRS
-from tests.internals import Column, Expr
-from tests.internals import expr_module as ex
 
 INF = float("inf")
 

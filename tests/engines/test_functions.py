@@ -9,9 +9,10 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from dpframe import _expr as ex
+from dpframe._expr import Expr
+from dpframe.engines.functions import numbers as numbers_module
 from tests.engines.entries import NUMBERS, PAIRS
-from tests.internals import Expr, numbers_module
-from tests.internals import expr_module as ex
 
 NAMES = [*NUMBERS, *PAIRS]
 ENDS = [-1e308, -20.5, -1.0, -0.5, -5e-324, 0.0, 5e-324, 0.5, 1.0, 2.0, 709.0, 710.0, 1e308]

@@ -14,11 +14,13 @@ import pytest
 
 import dpframe
 from dpframe import BadValue, DPError, NotOffered, SessionError
+from dpframe._frame.sources import recognise_source
+from dpframe.engines.pandas import PandasEngine
+from dpframe.engines.parts import PartsEngine
 from tests.engines import spark
 from tests.engines.conformance import KEY
 from tests.engines.counted import divided
 from tests.engines.test_tables import files, filled, framed, integers, nasty
-from tests.internals import PandasEngine, PartsEngine, recognise_source
 
 pa = pytest.importorskip("pyarrow")
 ibis: Any = pytest.importorskip("ibis", reason="tables of ibis need ibis-framework")

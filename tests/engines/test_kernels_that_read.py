@@ -13,10 +13,11 @@ import pandas as pd
 import pytest
 
 from dpframe import DPError
+from dpframe import _expr as ex
+from dpframe._expr import Expr
+from dpframe.engines.expressions import evaluate
 from tests.engines import examples, kernels
 from tests.engines.entries import PAIRS, TEXTS, TIMES, UFUNCS
-from tests.internals import Expr, evaluate
-from tests.internals import expr_module as ex
 
 QUESTIONS = 1500  # of the default run
 

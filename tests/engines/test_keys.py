@@ -10,22 +10,14 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tests.internals import (
-    Bounds,
-    Column,
-    Grid,
-    Occurring,
-    PandasEngine,
-    Powers,
-    Unit,
-    Vector,
-    combine_keys,
-    key_of,
-    number_keys,
-    prepare,
-    text_of,
-)
-from tests.internals import stats_Rows as Rows
+from dpframe._cells.columns import Vector, prepare
+from dpframe._cells.texts import key_of, text_of
+from dpframe._expr import Column
+from dpframe._groups.unit import Unit
+from dpframe._statistics.base import Grid, Powers, Rows
+from dpframe._validate import Bounds
+from dpframe.engines.keys import Occurring, combine_keys, number_keys
+from dpframe.engines.pandas import PandasEngine
 
 KEY = b"12345678"
 

@@ -11,8 +11,8 @@ import pytest
 
 import dpframe
 from dpframe import BadType, BadValue, SessionError
+from dpframe._frame.sources import recognise_source
 from tests.engines.test_tables import EXAMPLES, nasty
-from tests.internals import recognise_source
 
 pa = pytest.importorskip("pyarrow")
 MADE = {

@@ -8,7 +8,7 @@ from typing import Any
 import pandas as pd
 import pytest
 
-from tests.internals import Session
+from dpframe._session.session import Session
 
 VISITS = pd.DataFrame(
     {

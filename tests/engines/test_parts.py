@@ -12,6 +12,17 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from dpframe import _expr as ex
+from dpframe._expr import Column
+from dpframe._groups.unit import Unit
+from dpframe._questions.question import Query
+from dpframe._sizes import SIZES
+from dpframe._statistics.base import Bids, Distincts, Persons, Spread, Trues
+from dpframe.engines import parts as parts_module
+from dpframe.engines.pandas import PandasEngine
+from dpframe.engines.parts import PartsEngine
+from dpframe.engines.sources import PeoplePart as SourcePart
+from dpframe.engines.tables.arrow import TableSource
 from tests.engines.conformance import (
     BOUNDS,
     BY,
@@ -30,23 +41,6 @@ from tests.engines.conformance import (
     row,
     shaken,
 )
-from tests.internals import (
-    SIZES,
-    Bids,
-    Column,
-    Distincts,
-    PandasEngine,
-    PartsEngine,
-    Persons,
-    Query,
-    SourcePart,
-    Spread,
-    TableSource,
-    Trues,
-    Unit,
-)
-from tests.internals import engines_parts_module as parts_module
-from tests.internals import expr_module as ex
 
 pa = pytest.importorskip("pyarrow")
 

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 import dpframe
 from dpframe import BadType, BadValue
-from tests.internals import expr_module as ex
+from dpframe import _expr as ex
 
 pytest.importorskip(
     "pyarrow", reason="patterns that repeat are matched by RE2, which pyarrow brings"

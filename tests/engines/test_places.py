@@ -11,29 +11,22 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from dpframe import _expr as ex
+from dpframe._cells.columns import Vector
+from dpframe._expr import Column, Expr
+from dpframe._groups.keys import KeyBy, keys_for
+from dpframe._groups.unit import Unit
+from dpframe._sizes import set_sizes
+from dpframe._statistics.base import Grid, Powers, Trues
+from dpframe._statistics.engine import Scope
+from dpframe._validate import Bounds
+from dpframe.engines.expressions import evaluate, predicate
+from dpframe.engines.functions import numbers as numbers_module
+from dpframe.engines.pandas import PandasEngine
 from tests.engines import examples
 from tests.engines.conformance import KEY
 from tests.engines.entries import NUMBERS, PAIRS
 from tests.engines.test_compiled import of_all_sizes
-from tests.internals import (
-    Bounds,
-    Column,
-    Expr,
-    Grid,
-    KeyBy,
-    PandasEngine,
-    Powers,
-    Scope,
-    Trues,
-    Unit,
-    Vector,
-    evaluate,
-    keys_for,
-    numbers_module,
-    predicate,
-    set_sizes,
-)
-from tests.internals import expr_module as ex
 
 EVERY = range(1, 131)
 FEW = (1, 2, 3, 7, 8, 9, 15, 16, 17, 31, 33, 64, 65, 127, 129, 130)

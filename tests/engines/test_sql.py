@@ -7,9 +7,10 @@ from typing import Any
 import pandas as pd
 import pytest
 
+from dpframe.engines.pandas import PandasEngine
+from dpframe.engines.sql import SqlEngine
 from tests.engines.conformance import KEY, EngineConformance
 from tests.engines.written import in_duckdb, in_sqlite
-from tests.internals import PandasEngine, SqlEngine
 
 
 class Divided(SqlEngine):

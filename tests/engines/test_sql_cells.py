@@ -10,35 +10,33 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tests.engines.conformance import KEY, SOME, shaken
-from tests.engines.test_sql import Divided, engine_in
-from tests.engines.written import in_duckdb, in_sqlite
-from tests.internals import (
+from dpframe import _expr as ex
+from dpframe._expr import Column
+from dpframe._expr._parse import parse
+from dpframe._groups.combinations import RestBy
+from dpframe._groups.keys import BinBy, KeyBy, keys_for
+from dpframe._groups.unit import Unit
+from dpframe._questions.question import Query
+from dpframe._statistics.base import (
     Bids,
-    BinBy,
-    Bounds,
-    Column,
     Distincts,
     Grid,
-    KeyBy,
     Leaves,
     Magnitudes,
-    PandasEngine,
     Persons,
     Powers,
     Primitive,
     Products,
-    Query,
-    RestBy,
+    Rows,
     Spread,
-    SqlEngine,
     Trues,
-    Unit,
-    keys_for,
-    parse,
 )
-from tests.internals import expr_module as ex
-from tests.internals import stats_Rows as Rows
+from dpframe._validate import Bounds
+from dpframe.engines.pandas import PandasEngine
+from dpframe.engines.sql import SqlEngine
+from tests.engines.conformance import KEY, SOME, shaken
+from tests.engines.test_sql import Divided, engine_in
+from tests.engines.written import in_duckdb, in_sqlite
 
 DOUBLES = [
     *(0.0, -0.0, 1.0, -1.0, 0.5, 1.5, 2.5, -2.5, 0.1, 1e300, -1e300, 5e-324, -5e-324),

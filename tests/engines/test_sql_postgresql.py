@@ -8,13 +8,15 @@ from typing import Any
 import pandas as pd
 import pytest
 
+from dpframe import _expr as ex
+from dpframe._groups.unit import Unit
+from dpframe._questions.question import Query
+from dpframe._statistics.base import Persons, Powers, Primitive, Rows, Trues
+from dpframe.engines.pandas import PandasEngine
 from tests.engines import test_sql_cells as cells
 from tests.engines.conformance import KEY, EngineConformance, shaken
 from tests.engines.test_sql import Divided, engine_in
 from tests.engines.written import connected, in_postgresql
-from tests.internals import PandasEngine, Persons, Powers, Primitive, Query, Trues, Unit
-from tests.internals import expr_module as ex
-from tests.internals import stats_Rows as Rows
 
 pytest.importorskip("psycopg", reason="a server is asked with psycopg")
 pytest.importorskip("tests.postgres", reason="there is no server that tests can start")

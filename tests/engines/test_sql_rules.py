@@ -13,6 +13,18 @@ import pandas as pd
 import pytest
 
 from dpframe import DataError
+from dpframe import _expr as ex
+from dpframe._expr import Column
+from dpframe._groups.keys import KeyBy, keys_for
+from dpframe._groups.unit import Unit
+from dpframe._questions.question import Query
+from dpframe._statistics.base import Grid, Leaves, Persons, Powers, Primitive, Rows, Trues
+from dpframe._validate import Bounds
+from dpframe.engines.pandas import PandasEngine
+from dpframe.engines.people import Draw
+from dpframe.engines.sql import SqlEngine
+from dpframe.engines.sql import dialects as sql_dialects_module
+from dpframe.engines.sql.databases import DuckDatabase, SqliteDatabase
 from tests.engines.conformance import KEY, shaken
 from tests.engines.test_sql import engine_in
 from tests.engines.test_sql_cells import (
@@ -29,28 +41,6 @@ from tests.engines.test_sql_cells import (
     table,
 )
 from tests.engines.written import in_duckdb, in_sqlite
-from tests.internals import (
-    Bounds,
-    Column,
-    Draw,
-    DuckDatabase,
-    Grid,
-    KeyBy,
-    Leaves,
-    PandasEngine,
-    Persons,
-    Powers,
-    Primitive,
-    Query,
-    SqlEngine,
-    SqliteDatabase,
-    Trues,
-    Unit,
-    keys_for,
-    sql_dialects_module,
-)
-from tests.internals import expr_module as ex
-from tests.internals import stats_Rows as Rows
 
 __all__ = ["make"]  # a fixture
 DRAW = Draw(KEY)

@@ -8,25 +8,17 @@ from typing import Any
 
 import pytest
 
+from dpframe import _expr as ex
+from dpframe._groups.unit import Unit
+from dpframe._questions.question import Query
+from dpframe._statistics.base import Leaves, Magnitudes, Persons, Powers, Primitive, Rows, Trues
+from dpframe.engines.pandas import PandasEngine
+from dpframe.engines.sql import SqlEngine
+from dpframe.engines.sql.databases import SparkDatabase
 from tests.engines import spark
 from tests.engines import test_sql_cells as cells
 from tests.engines.conformance import KEY, shaken
 from tests.engines.written import cells_of
-from tests.internals import (
-    Leaves,
-    Magnitudes,
-    PandasEngine,
-    Persons,
-    Powers,
-    Primitive,
-    Query,
-    SparkDatabase,
-    SqlEngine,
-    Trues,
-    Unit,
-)
-from tests.internals import expr_module as ex
-from tests.internals import stats_Rows as Rows
 
 pytestmark = [
     pytest.mark.slow,  # a statement takes a tenth of a second, and a session ten

@@ -14,29 +14,29 @@ import pytest
 
 import dpframe
 from dpframe import BadValue, SessionError
-from tests.engines import spark
-from tests.engines.conformance import KEY, shaken
-from tests.engines.counted import divided
-from tests.internals import (
-    KINDS,
-    SIZES,
-    Bounds,
-    Column,
+from dpframe import _expr as ex
+from dpframe._expr import Column
+from dpframe._frame.sources import recognise_source
+from dpframe._groups.unit import Unit
+from dpframe._questions.question import Query
+from dpframe._sizes import SIZES
+from dpframe._statistics.base import (
     Distincts,
     Grid,
     Leaves,
     Magnitudes,
-    PandasEngine,
-    PartsEngine,
     Persons,
     Powers,
-    Query,
+    Rows,
     Trues,
-    Unit,
-    recognise_source,
 )
-from tests.internals import expr_module as ex
-from tests.internals import stats_Rows as Rows
+from dpframe._validate import Bounds
+from dpframe.engines.pandas import PandasEngine
+from dpframe.engines.parts import PartsEngine
+from dpframe.engines.tables import KINDS
+from tests.engines import spark
+from tests.engines.conformance import KEY, shaken
+from tests.engines.counted import divided
 
 pa = pytest.importorskip("pyarrow")
 

@@ -13,8 +13,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from dpframe import BadType, BadValue, DPError
-from tests.internals import expr_module as ex
-from tests.internals import parse
+from dpframe import _expr as ex
+from dpframe._expr._parse import parse
 
 pytest.importorskip(
     "pyarrow", reason="patterns that repeat are matched by RE2, which pyarrow brings"

@@ -14,7 +14,7 @@ import pytest
 
 import dpframe
 from dpframe import BadType
-from tests.internals import recognise_source
+from dpframe._frame.sources import recognise_source
 
 pa = pytest.importorskip("pyarrow")
 pq: Any = import_module("pyarrow.parquet")

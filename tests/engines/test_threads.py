@@ -13,6 +13,15 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from dpframe._cells import columns as engines_columns_module
+from dpframe._cells import threads as threads_module
+from dpframe._cells.columns import Vector, prepare
+from dpframe._groups.unit import Unit
+from dpframe._questions.question import Query
+from dpframe._sizes import SIZES
+from dpframe._statistics.base import Bids
+from dpframe.engines import groups as engines_groups_module
+from dpframe.engines.pandas import PandasEngine
 from tests.engines.conformance import (
     BOUNDS,
     BY,
@@ -22,18 +31,6 @@ from tests.engines.conformance import (
     condition,
     frame,
     primitives,
-)
-from tests.internals import (
-    SIZES,
-    Bids,
-    PandasEngine,
-    Query,
-    Unit,
-    Vector,
-    engines_columns_module,
-    engines_groups_module,
-    prepare,
-    threads_module,
 )
 
 

@@ -11,6 +11,9 @@ import pandas as pd
 import pytest
 
 import dpframe
+from dpframe._session.session import Session
+from dpframe.engines.parts import PartsEngine
+from dpframe.engines.sql import SqlEngine
 from tests.engines.verbs import (
     CANNOT,
     NEED_UNIT,
@@ -25,7 +28,6 @@ from tests.engines.verbs import (
     read,
     written,
 )
-from tests.internals import PartsEngine, Session, SqlEngine
 
 pytest.importorskip("pyarrow")
 

@@ -11,9 +11,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from dpframe import _expr as ex
+from dpframe._expr import Column, Expr, constant
 from tests.engines.entries import apply_example
-from tests.internals import Column, Expr, constant
-from tests.internals import expr_module as ex
 
 Constant = ex.Constant
 WIDE = st.one_of(

@@ -13,20 +13,15 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import dpframe
-from tests.internals import (
-    Column,
-    PandasEngine,
-    Query,
-    Unit,
-    WithinKey,
-    compare,
-    constant,
-    evaluate,
-    logical_not,
-    query_Output,
-    stats_Rows,
-    within,
-)
+from dpframe._expr import Column, compare, constant, logical_not
+from dpframe._expr._within import Key as WithinKey
+from dpframe._expr._within import within
+from dpframe._groups.unit import Unit
+from dpframe._plans.aggregates import Output as query_Output
+from dpframe._questions.question import Query
+from dpframe._statistics.base import Rows as stats_Rows
+from dpframe.engines.expressions import evaluate
+from dpframe.engines.pandas import PandasEngine
 
 TIMES = [pd.Timestamp("2024-01-01"), pd.Timestamp("2024-03-01 12:00"), pd.NaT]
 ROW = st.tuples(

@@ -22,8 +22,9 @@ import numpy as np
 import pandas as pd
 
 import dpframe
+from dpframe._frame.people.groups import PersonGroupBy
+from dpframe._frame.surface import PrivateColumn, PrivateGroupBy
 from tests.engines import spark
-from tests.internals import PersonGroupBy, PrivateColumn, PrivateGroupBy
 
 PAGE = Path(__file__).parents[2] / "docs" / "explain" / "engines.md"
 E, STATES = 900, ["CA", "NY", "TX"]

@@ -12,7 +12,8 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from tests.internals import DuckDatabase, PostgresDatabase, SqliteDatabase, held_as
+from dpframe.engines.sql.databases import DuckDatabase, PostgresDatabase, SqliteDatabase
+from dpframe.engines.sql.expressions import held_as
 
 TYPES = {"integer": "BIGINT", "double": "DOUBLE PRECISION", "bool": "BOOLEAN", "text": "TEXT"}
 

@@ -12,8 +12,9 @@ import pandas as pd
 import pytest
 
 from dpframe import BadType, BadValue
-from tests.internals import Column, constant, outward
-from tests.internals import expr_module as ex
+from dpframe import _expr as ex
+from dpframe._expr import Column, constant
+from dpframe._expr._ranges import outward
 
 AGE = Column.of(0, "age", np.dtype("int64"))
 COST = Column.of(1, "the cost", np.dtype("float64"))

@@ -15,8 +15,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from dpframe import BadExpression
-from tests.internals import Column, Expr, constant
-from tests.internals import expr_module as ex
+from dpframe import _expr as ex
+from dpframe._expr import Column, Expr, constant
 
 AGE = Column.of(0, "age", np.dtype("int64"))
 COST = Column.of(1, "the cost", np.dtype("float64"))

@@ -10,8 +10,9 @@ import pandas as pd
 import pytest
 
 from dpframe import BadExpression, BadType, BadValue, UnknownColumn
-from tests.internals import MAX_LENGTH, Column, Expr, Parsed, constant, parse
-from tests.internals import expr_module as ex
+from dpframe import _expr as ex
+from dpframe._expr import Column, Expr, constant
+from dpframe._expr._parse import MAX_LENGTH, Parsed, parse
 
 DTYPES: dict[Hashable, Any] = {
     "age": np.dtype("int64"),

@@ -8,7 +8,7 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
-from tests.internals import expr_module as ex
+from dpframe import _expr as ex
 
 STUB = Path(__file__).parents[2] / "dpframe" / "_frame" / "typed" / "parts.pyi"
 HEAD = '''"""The parts of ``.str`` and ``.dt``, written by ``python -m tests.frame.parts_stub``: do not edit."""

@@ -21,8 +21,10 @@ import pyarrow as pa
 import pytest
 
 import dpframe
+from dpframe.engines.pandas import PandasEngine
 from dpframe.learn import LogisticRegression
-from tests.internals import LaplaceNoise, PandasEngine, deaf_to_noise
+from dpframe.mechanisms.noise import LaplaceNoise
+from tests.internals import deaf_to_noise
 
 LIST = json.loads((Path(__file__).parents[1] / "data" / "bad_inputs.json").read_text())
 CASES = {case["id"]: case for case in LIST["cases"]}

@@ -9,8 +9,8 @@ import sys
 import pandas as pd
 import pytest
 
+from dpframe._frame.completion import let_complete
 from dpframe.datasets import BOUNDS, KEYS, visits
-from tests.internals import let_complete
 
 
 @pytest.fixture

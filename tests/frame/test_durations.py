@@ -14,7 +14,8 @@ import pytest
 
 import dpframe
 from dpframe import BadType, BadValue, DPError, MissingBounds, NotOffered, audit
-from tests.internals import durations_module, query_Output
+from dpframe._plans import durations as durations_module
+from dpframe._plans.aggregates import Output as query_Output
 
 N = 4000
 DAYS = ("0D", "14D")

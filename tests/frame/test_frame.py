@@ -11,7 +11,8 @@ import pytest
 
 import dpframe
 from dpframe import BadType, BadValue, MissingBounds, UnknownColumn
-from tests.internals import FrameReader, PandasEngine
+from dpframe.engines.pandas import PandasEngine
+from dpframe.engines.reading import FrameReader
 
 N = 400
 BOUNDS = {"age": (0, 110), "cost": (0, 1000), "score": (-5, 5), "stay": (0, 60)}

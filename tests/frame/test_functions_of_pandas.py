@@ -14,7 +14,8 @@ import pytest
 
 import dpframe
 from dpframe import BadType, DPError
-from tests.internals import EXTENDED, PANDAS_FUNCTIONS
+from dpframe._frame.columns.hooks import PANDAS_FUNCTIONS
+from dpframe._pandas import EXTENDED
 
 DF = pd.DataFrame(
     {

@@ -15,9 +15,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import dpframe
-from dpframe import BadType, BadValue, MissingKeys, NotOffered, audit
-from tests.internals import NoisyTop, Unit, Votes, mechanism_from, stats_module
-from tests.internals import expr_module as _expr
+from dpframe import BadType, BadValue, MissingKeys, NotOffered, _expr, audit
+from dpframe._groups.unit import Unit
+from dpframe._statistics import base as stats_module
+from dpframe._statistics.scores import Votes
+from dpframe.mechanisms._base import mechanism_from
+from dpframe.mechanisms.selection import NoisyTop
 
 KEYS = {"g": ["a", "b"], "d": ["x", "y", "z"]}
 RELATIONS = ["add-remove", "replace-one"]

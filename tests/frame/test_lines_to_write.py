@@ -10,7 +10,7 @@ import pytest
 
 import dpframe
 from dpframe import BadType, DPError, MissingBounds, NotOffered
-from tests.internals import engine_Rows
+from dpframe.engines.rows import FrameRows as engine_Rows
 
 N = 900
 

@@ -11,9 +11,9 @@ import pandas as pd
 import pytest
 
 from dpframe import DPError
+from dpframe._refusals import ADVICE
 from dpframe.learn import LogisticRegression
 from tests.advice import pieces
-from tests.internals import ADVICE
 
 N = 400
 UNITS: dict[str, Any] = {"one column": "person", "two columns": ["clinic", "person"]}

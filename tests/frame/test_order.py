@@ -10,7 +10,8 @@ import pandas as pd
 import pytest
 
 from dpframe import BadType, BadValue, BudgetError, MissingBounds, NotOffered
-from tests.internals import LEAF_CEILING, Answer, read_quantile
+from dpframe._answers.accessor import Answer
+from dpframe._statistics.order import LEAF_CEILING, read_quantile
 
 MUCH = 100  # noise is a fraction of a rank
 N = 999

@@ -6,9 +6,9 @@ import inspect
 
 import pandas as pd
 
+from dpframe import _expr as ex
+from dpframe._frame.surface import PrivateColumn
 from tests.frame.parts_stub import STUB, declared_parts, write_stub
-from tests.internals import PrivateColumn
-from tests.internals import expr_module as ex
 
 p = pd.DataFrame(
     {

@@ -15,8 +15,10 @@ from hypothesis import strategies as st
 from scipy import stats
 
 from dpframe import BadType, BadValue
+from dpframe._statistics.counts import Questions
+from dpframe._statistics.scores import Revenue, Scores
+from dpframe.mechanisms.selection import ExponentialChoice, NoisyMax, NoisyTop
 from dpframe.utilities import distance, revenue
-from tests.internals import ExponentialChoice, NoisyMax, NoisyTop, Questions, Revenue, Scores
 
 EPSILON = F(1)
 CERTAIN = 90  # so little noise that the best candidate is chosen

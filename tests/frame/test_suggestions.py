@@ -11,8 +11,10 @@ import pytest
 
 import dpframe
 from dpframe import BadType, BadValue
-from tests import internals
-from tests.internals import MAGNITUDES, GaussianNoise, LaplaceNoise, bounds_of, limit_of
+from dpframe._frame import suggestions as suggestions_module
+from dpframe._frame.suggestions import bounds_of, limit_of
+from dpframe._statistics.base import MAGNITUDES
+from dpframe.mechanisms.noise import GaussianNoise, LaplaceNoise
 
 STATES = ["CA", "NY", "WA"]
 
@@ -210,7 +212,7 @@ def test_noise_alone_seldom_raises_a_limit_or_finds_a_magnitude(noise):
 
 def test_a_threshold_without_the_number_of_bins_is_caught(monkeypatch):
     noise = LaplaceNoise(Fraction(20))
-    monkeypatch.setattr(internals.suggestions_module, "FALSE_BIN", 0.01 * MAGNITUDES)
+    monkeypatch.setattr(suggestions_module, "FALSE_BIN", 0.01 * MAGNITUDES)
     empty = np.zeros((MAGNITUDES, 500), dtype=np.int64)
     assert np.mean([bounds_of(c, noise) is not None for c in noise.release(empty).T]) > 0.3
 

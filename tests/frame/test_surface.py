@@ -11,7 +11,9 @@ import sys
 import pandas as pd
 
 from dpframe import Plan, PrivateFrame
-from tests.internals import ACROSS, NAMED, ORDERS, PrivateGroupBy
+from dpframe._frame.surface import PrivateGroupBy
+from dpframe._plans.order import ORDERS
+from tests.internals import ACROSS, NAMED
 from tests.source import is_for_types, list_modules, parse_modules
 
 

@@ -13,7 +13,7 @@ import pytest
 
 import dpframe
 from dpframe import BadType, BadValue, DPError, MissingBounds, NotOffered, audit
-from tests.internals import engine_Rows
+from dpframe.engines.rows import FrameRows as engine_Rows
 
 N = 3000
 YEAR = ("2024-01-01", "2024-12-31")

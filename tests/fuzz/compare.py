@@ -29,19 +29,18 @@ import numpy as np
 import pandas as pd
 
 from dpframe import DPError, Plan
+from dpframe._answers.accessor import Answer
+from dpframe._answers.estimate import FloatEstimate, IntEstimate
+from dpframe._frame.surface import PrivateColumn
+from dpframe._questions.keysearch import Finding as internal_Finding
+from dpframe._questions.keysearch import KeySearch
+from dpframe._session.data import sessions
 from dpframe.learn import LinearRegression, LogisticRegression
+from dpframe.mechanisms import _sampling as mechanisms_sampling_module
 from dpframe.utilities import distance, revenue
 from tests import internals
 from tests.fuzz.cells import LONG, MARKS, flat
 from tests.fuzz.programs import Program
-from tests.internals import (
-    Answer,
-    FloatEstimate,
-    IntEstimate,
-    PrivateColumn,
-    mechanisms_sampling_module,
-    sessions,
-)
 
 SLOW = 20.0  # seconds; no line of a small frame takes so long
 
@@ -186,7 +185,7 @@ def run(program: Program, side: int, noise: Noise, folder: Path) -> Run:
     """Open a session on one frame and ask all lines."""
     done = Run([], [])
     searched: list[Any] = []
-    searches = {kind: kind.run for kind in (internals.KeySearch, internals.Finding)}
+    searches = {kind: kind.run for kind in (KeySearch, internal_Finding)}
 
     def listening(self: Any, *args: Any, **words: Any) -> Any:
         raw = searches[type(self)](self, *args, **words)

@@ -10,11 +10,13 @@ from fractions import Fraction as F
 import pytest
 
 from dpframe import PrivateFrame
+from dpframe._session.session import Session
+from dpframe.accounting._filter import Price
+from dpframe.engines.pandas import PandasEngine
 from tests.fuzz.cells import KINDS
 from tests.fuzz.compare import Finding, check
 from tests.fuzz.programs import Program, make
 from tests.fuzz.shrink import shrink
-from tests.internals import PandasEngine, Price, Session
 
 SHARES, PROGRAMS = 4, 12  # some 65 questions each
 LONG, LONGER = 10, 95  # some 530 each

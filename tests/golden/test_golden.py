@@ -11,9 +11,9 @@ import pandas as pd
 import pytest
 
 import dpframe
+from dpframe._cells import encoding as encoding_module
 from tests.golden.lines import SESSIONS, lines, refused
 from tests.golden.make import asked, opened, planned, refusal, shown
-from tests.internals import encoding_module
 
 HERE = Path(__file__).parent
 VERSIONS = sorted(path.name for path in HERE.iterdir() if (path / "ledger.db").exists())

@@ -8,7 +8,11 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from tests.internals import Scope, Unit, engine_for, form_of_groups, stats_module
+from dpframe._groups.forms import form_of_groups
+from dpframe._groups.unit import Unit
+from dpframe._statistics import base as stats_module
+from dpframe._statistics.engine import Scope
+from dpframe.engines import engine_for
 
 CELLS = {
     "n": pd.array([0, 1, 5, -5, 10, 20, 9, 19, None, 2**53, -(2**62), 11], dtype="Int64"),

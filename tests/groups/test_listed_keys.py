@@ -9,7 +9,11 @@ import pandas as pd
 import pytest
 
 import dpframe
-from tests.internals import SIZES, Column, PandasEngine, TupleBy, Tuples, finder
+from dpframe._cells.codec import finder
+from dpframe._expr import Column
+from dpframe._groups.combinations import TupleBy, Tuples
+from dpframe._sizes import SIZES
+from dpframe.engines.pandas import PandasEngine
 
 SURE = 50  # an epsilon at which noise is zero but once in 10^20 times
 PAIRS = [("NY", "M"), ("CA", "F"), ("TX", "M")]

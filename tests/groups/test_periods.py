@@ -9,7 +9,7 @@ import pandas as pd
 import pytest
 
 import dpframe
-from tests.internals import times_module as _times
+from dpframe._groups import periods as _times
 
 SURE = 50  # an epsilon at which noise is zero but once in 10^20 times
 FREQS = [

@@ -11,7 +11,8 @@ import pandas as pd
 import pytest
 
 import dpframe
-from tests.internals import UNPROVEN, Column, Key, Names, Premises, least_of, premises_of_root
+from dpframe._expr import Column, Key
+from dpframe._groups.premises import UNPROVEN, Names, Premises, least_of, premises_of_root
 
 KEY = Key(Column.of(0, "t", "int64"))
 ROWS = premises_of_root(named=False, ordered=True)

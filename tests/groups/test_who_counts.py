@@ -13,7 +13,9 @@ import pytest
 
 import dpframe  # noqa: F401  (the accessor)
 from dpframe import BadType
-from tests.internals import Column, people_of, prepare
+from dpframe._cells.columns import prepare
+from dpframe._expr import Column
+from dpframe.engines.people import people_of
 
 
 @pytest.mark.parametrize(

@@ -7,7 +7,9 @@ import pandas as pd
 import pytest
 
 from dpframe.learn import LinearRegression, LogisticRegression
-from tests.internals import CLIP, SIZE_STEPS, GaussianNoise, learn_descent_module
+from dpframe.learn import _descent as learn_descent_module
+from dpframe.learn._descent import CLIP, SIZE_STEPS
+from dpframe.mechanisms.noise import GaussianNoise
 
 PRICE = {"epsilon": 1, "delta": 1e-6}
 WILD = [-1.0, 1.0, 0.3, 1e308, -np.inf, np.nan, 0.01]

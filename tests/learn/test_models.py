@@ -10,8 +10,8 @@ import pytest
 from scipy import optimize
 
 import dpframe
+from dpframe.engines.reading import FrameReader
 from dpframe.learn import LinearRegression, LogisticRegression
-from tests.internals import FrameReader
 from tests.learn.data import BOUNDS, FEATURES, opened, people
 
 TRAIN, TEST = people(10_000, 1), people(20_000, 2)

@@ -11,7 +11,7 @@ import pandas as pd
 import pytest
 
 from dpframe import audit, learn
-from tests.internals import progress
+from dpframe._errors import progress
 
 
 @pytest.fixture

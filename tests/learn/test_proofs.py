@@ -13,42 +13,25 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from dpframe import Refused, audit
+from dpframe._groups.keys import keys_for
+from dpframe._groups.unit import Unit
+from dpframe._validate import Bounds
+from dpframe.accounting import _gaussian, pld
+from dpframe.accounting._additive import Rdp
+from dpframe.accounting._filter import Price
 from dpframe.accounting.loss import Gaussian, PoissonGaussian
+from dpframe.engines.pandas import PandasEngine
 from dpframe.learn import LinearRegression, LogisticRegression
-from tests import internals
-from tests.internals import (
-    CLIP,
-    LOGISTIC,
-    UNIT,
-    Bounds,
-    Descent,
-    Design,
-    Objective,
-    OutputFit,
-    PandasEngine,
-    Price,
-    Problem,
-    Rdp,
-    ScoreLoss,
-    Statistics,
-    Target,
-    Unit,
-    clip_gradients,
-    coins,
-    first_sigma,
-    keys_for,
-    largest_mu,
-    minimise,
-    newton,
-    rate_of,
-    ridge,
-    sampled_sigma,
-    scores,
-    shrunk,
-)
-from tests.internals import accounting_gaussian_module as _gaussian
-from tests.internals import accounting_pld_module as pld
-from tests.internals import design_Rows as Rows
+from dpframe.learn import _solve as learn_solve_module
+from dpframe.learn._descent import CLIP, Descent, clip_gradients, first_sigma, sampled_sigma, scores
+from dpframe.learn._design import UNIT, Design, Target, shrunk
+from dpframe.learn._design import DesignRows as Rows
+from dpframe.learn._fits import OutputFit
+from dpframe.learn._objective import Objective, largest_mu
+from dpframe.learn._solve import LOGISTIC, Problem, ScoreLoss, minimise, newton
+from dpframe.learn._statistics import Statistics, ridge
+from dpframe.mechanisms._coins import rate_of
+from dpframe.mechanisms._coins import thrown as coins
 from tests.learn.data import BOUNDS, FEATURES, Losses, opened, people
 
 HUBER = ScoreLoss("huber", 0.5, 1.0)
@@ -196,12 +179,10 @@ def test_minima_of_collinear_columns_are_certified(loss, l2):
 
 @pytest.mark.parametrize("other", ["follow_newton_directions", "refine_minimum"])
 def test_what_newton_leaves_is_finished_by_others(monkeypatch, other):
-    monkeypatch.setattr(
-        internals.learn_solve_module, "newton", lambda problem, gamma: np.full(4, 3.0)
-    )
+    monkeypatch.setattr(learn_solve_module, "newton", lambda problem, gamma: np.full(4, 3.0))
     if other == "refine_minimum":  # nothing but steps along the gradient is left
         monkeypatch.setattr(
-            internals.learn_solve_module, "follow_newton_directions", lambda problem, w, gamma: w
+            learn_solve_module, "follow_newton_directions", lambda problem, w, gamma: w
         )
         monkeypatch.setattr(np.linalg, "solve", lambda a, b: np.zeros(len(b)))
     problem = problems(LOGISTIC, 50, 1, 5.0, False)

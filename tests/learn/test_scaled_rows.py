@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from tests.internals import Statistics
+from dpframe.learn._statistics import Statistics
 from tests.learn.test_proofs import CORNERS, HUBER, design, units, unnoised
 
 

@@ -8,22 +8,15 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
+from dpframe._groups.unit import Unit
+from dpframe.accounting._additive import Rdp
 from dpframe.accounting.loss import Gaussian, PoissonGaussian
 from dpframe.learn import LogisticRegression
-from tests import internals
-from tests.internals import (
-    LOGISTIC,
-    SIZE_STEPS,
-    UNIT,
-    Descent,
-    Path,
-    Rdp,
-    Sizes,
-    Unit,
-    first_sigma,
-    sampled_sigma,
-)
-from tests.internals import design_Rows as Rows
+from dpframe.learn import _models as learn_models_module
+from dpframe.learn._descent import SIZE_STEPS, Descent, Path, Sizes, first_sigma, sampled_sigma
+from dpframe.learn._design import UNIT
+from dpframe.learn._design import DesignRows as Rows
+from dpframe.learn._solve import LOGISTIC
 from tests.learn.data import FEATURES, opened, people
 from tests.learn.test_proofs import HUBER, PRICE, design, units
 
@@ -159,7 +152,7 @@ def test_answer_of_other_steps_in_a_ledger_is_not_reused_for_equal_words(tmp_pat
 
     Adam.__name__ = "Descent"
     with monkeypatch.context() as old:
-        old.setattr(internals.learn_models_module, "Descent", Adam)
+        old.setattr(learn_models_module, "Descent", Adam)
         p = opened(frame, 4, 1e-5, **words)
         before = p.fit(fit, X=FEATURES, y="y").coef_
         assert np.array_equal(p.fit(fit, X=FEATURES, y="y").coef_, before)

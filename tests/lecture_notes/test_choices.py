@@ -15,8 +15,8 @@ from hypothesis import strategies as st
 
 from dpframe import audit, calibrate
 from dpframe.audit import max_divergence
+from dpframe.mechanisms.selection import NoisyMax
 from dpframe.utilities import revenue
-from tests.internals import NoisyMax
 
 # The most common name and the most common disease -------------------------------------------------------------------------
 

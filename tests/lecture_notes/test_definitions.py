@@ -24,7 +24,7 @@ from dpframe.audit import (
     loss_tail,
     max_divergence,
 )
-from tests.internals import mechanisms_sampling_module as _sampling
+from dpframe.mechanisms import _sampling
 from tests.lecture_notes.draws import drawn
 
 KINDS = ["F+", "F-", "M+", "M-"]

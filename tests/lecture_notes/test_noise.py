@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from scipy import stats
 
 from dpframe import audit, calibrate, local, plot
-from tests.internals import GaussianNoise, LaplaceNoise
+from dpframe.mechanisms.noise import GaussianNoise, LaplaceNoise
 from tests.lecture_notes.draws import drawn
 
 RELATIONS = ["add-remove", "replace-one"]

@@ -21,7 +21,9 @@ import pandas as pd
 import pytest
 
 import dpframe
-from tests.internals import QUIET, FileStore, ServerStore
+from dpframe._ledger.server import ServerStore
+from dpframe._ledger.sqlite import FileStore
+from tests.internals import QUIET
 
 ROOT = Path(dpframe.__file__).parents[1]
 BOUNDS = {"age": (0, 110), "cost": (0, 1000)}

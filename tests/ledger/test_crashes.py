@@ -12,10 +12,12 @@ import numpy as np
 import pytest
 
 from dpframe import Accountant, BudgetExceeded, DataError
-from tests.internals import LaplaceNoise, PandasEngine, Session
-from tests.internals import ledger_module as ledger
-from tests.internals import opening_module as opening
-from tests.internals import store_module as store
+from dpframe._ledger import accountant as ledger
+from dpframe._ledger import sqlite as store
+from dpframe._session import opening
+from dpframe._session.session import Session
+from dpframe.engines.pandas import PandasEngine
+from dpframe.mechanisms.noise import LaplaceNoise
 from tests.ledger.people import (
     Outcome,
     debits,

@@ -9,7 +9,8 @@ from fractions import Fraction
 import pytest
 
 from dpframe import Accountant, BudgetExceeded, NoSession, SessionError
-from tests.internals import FileStore, open_store
+from dpframe._ledger import open_store
+from dpframe._ledger.sqlite import FileStore
 from tests.ledger.people import (
     begun,
     debits,

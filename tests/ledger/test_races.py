@@ -9,7 +9,7 @@ from fractions import Fraction
 import pytest
 
 from dpframe import Accountant, BudgetExceeded, SessionError
-from tests.internals import PandasEngine
+from dpframe.engines.pandas import PandasEngine
 from tests.ledger.people import (
     BOUNDS,
     KEYS,

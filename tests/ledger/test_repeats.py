@@ -10,8 +10,8 @@ import pytest
 
 import dpframe
 from dpframe import Accountant, BadValue, BudgetExceeded, DPError, SessionError
+from dpframe._session import session as session_module
 from tests.accounting.rules import ADAPTIVE
-from tests.internals import session_module
 from tests.ledger.people import (
     BOUNDS,
     KEYS,

@@ -8,7 +8,7 @@ import pandas as pd
 import pytest
 
 from dpframe import SessionError
-from tests.internals import FileStore
+from dpframe._ledger.sqlite import FileStore
 from tests.ledger.people import anew, begun, elsewhere, kinds, opened, people, posix, used
 
 pytestmark = posix

@@ -8,8 +8,11 @@ import signal
 import pytest
 
 from dpframe import LedgerError
-from tests.internals import LaplaceNoise, PandasEngine, Session, stores_module
-from tests.internals import server_module as server
+from dpframe import _ledger as stores_module
+from dpframe._ledger import server
+from dpframe._session.session import Session
+from dpframe.engines.pandas import PandasEngine
+from dpframe.mechanisms.noise import LaplaceNoise
 from tests.ledger.people import (
     Outcome,
     debits,

@@ -23,7 +23,8 @@ from fractions import Fraction
 import pytest
 
 from dpframe import Accountant, BudgetExceeded, LedgerError
-from tests.internals import open_store, unpack
+from dpframe._ledger import open_store
+from dpframe._ledger.store import unpack
 from tests.ledger.people import BOUNDS, KEYS, ROOT, people, posix, store_of
 from tests.postgres import GRANTS
 

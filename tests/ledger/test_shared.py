@@ -24,7 +24,7 @@ from dpframe import (
     PrivacyWarning,
     SessionError,
 )
-from tests.internals import DEFAULT_QUERIES
+from dpframe._plans.budget import DEFAULT_QUERIES
 from tests.ledger.people import BOUNDS, KEYS, begun, kinds, opened, people, used
 
 

@@ -9,7 +9,7 @@ import pandas as pd
 import pytest
 
 from dpframe import Accountant
-from tests.internals import MemoryStore
+from dpframe._ledger.store import MemoryStore
 
 QUESTIONS = {
     "count": lambda p: p.count(epsilon=0.5),

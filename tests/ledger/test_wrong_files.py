@@ -11,8 +11,8 @@ from pathlib import Path
 import pytest
 
 from dpframe import Accountant, BadType, LedgerError
-from tests.internals import PandasEngine
-from tests.internals import stores_module as _stores
+from dpframe import _ledger as _stores
+from dpframe.engines.pandas import PandasEngine
 from tests.ledger.people import begun, opened, people, posix, python, sql
 
 

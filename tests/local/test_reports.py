@@ -11,8 +11,9 @@ import pytest
 
 import dpframe
 from dpframe import BadType, BadValue, BudgetExceeded, MissingBounds, MissingKeys, Refused, local
-from tests.internals import exp_interval, pack_reports, unpack_reports
-from tests.internals import mechanisms_sampling_module as _sampling
+from dpframe._questions.reports import pack_reports, unpack_reports
+from dpframe.mechanisms import _sampling
+from dpframe.mechanisms._sampling import exp_interval
 
 TRUE = 60  # an epsilon at which no report of these tests is false
 

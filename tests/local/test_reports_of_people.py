@@ -12,7 +12,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from dpframe import local
-from tests.internals import Column, PandasEngine, people_of, prepare, take_rows_of_people
+from dpframe._cells.columns import prepare
+from dpframe._expr import Column
+from dpframe._questions.entries import take_rows_of_people
+from dpframe.engines.pandas import PandasEngine
+from dpframe.engines.people import people_of
 
 N = 12
 FEW = settings(max_examples=12, deadline=None)  # sessions

@@ -6,7 +6,7 @@ import hashlib
 
 import pytest
 
-from tests.internals import mechanisms_sampling_module as sampling
+from dpframe.mechanisms import _sampling as sampling
 
 
 class Replay:

@@ -18,24 +18,18 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from tests.internals import (
-    MECHANISMS,
+from dpframe.accounting._filter import Price
+from dpframe.mechanisms._base import MECHANISMS, Form, loss_of, mechanism_from
+from dpframe.mechanisms._base import names as mechanism_names
+from dpframe.mechanisms.noise import GaussianNoise, LaplaceNoise
+from dpframe.mechanisms.response import Response
+from dpframe.mechanisms.selection import ExponentialChoice, NoisyMax, NoisyTop
+from dpframe.mechanisms.threshold import (
     Bar,
-    ExponentialChoice,
-    Form,
-    GaussianNoise,
     GaussianThreshold,
-    LaplaceNoise,
     LaplaceThreshold,
-    NoisyMax,
-    NoisyTop,
-    Price,
-    Response,
     TruncatedThreshold,
     TruncatedVector,
-    loss_of,
-    mechanism_from,
-    mechanism_names,
 )
 from tests.test_docs import blocks
 

@@ -8,14 +8,9 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from tests.internals import (
-    ExponentialChoice,
-    TruncatedThreshold,
-    TruncatedVector,
-)
-from tests.internals import (
-    mechanisms_sampling_module as sampling,
-)
+from dpframe.mechanisms import _sampling as sampling
+from dpframe.mechanisms.selection import ExponentialChoice
+from dpframe.mechanisms.threshold import TruncatedThreshold, TruncatedVector
 
 # The ends of what a price may be, and steps between them.
 EPSILONS = [F(1, 2**50), F(1, 10**12), F(1, 10**6), F(1), F(1024)]

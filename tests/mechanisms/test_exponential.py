@@ -10,8 +10,9 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from tests.internals import ExponentialChoice, NoisyMax, NoisyTop, _uniform
-from tests.internals import mechanisms_sampling_module as _sampling
+from dpframe.mechanisms import _sampling
+from dpframe.mechanisms.selection import ExponentialChoice, NoisyMax, NoisyTop
+from tests.internals import _uniform
 
 DRAWS = 10_000
 FALSE_ALARM = 1e-9

@@ -6,13 +6,9 @@ import ast
 
 import pytest
 
-from tests.internals import (
-    MECHANISMS,
-    LaplaceNoise,
-    mechanism_from,
-    mechanism_names,
-    register,
-)
+from dpframe.mechanisms._base import MECHANISMS, mechanism_from, register
+from dpframe.mechanisms._base import names as mechanism_names
+from dpframe.mechanisms.noise import LaplaceNoise
 from tests.source import parse_modules
 
 WORDS = {name for name, kind in MECHANISMS.items() if kind.named} | set(MECHANISMS)

@@ -10,9 +10,9 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from tests.internals import SIZES, Response, points_for, round_to_points, spread, worst_spread
-from tests.internals import mechanisms_coins_module as _coins
-from tests.internals import mechanisms_sampling_module as _sampling
+from dpframe._sizes import SIZES
+from dpframe.mechanisms import _coins, _sampling
+from dpframe.mechanisms.response import Response, points_for, round_to_points, spread, worst_spread
 
 
 def exactly(p, bits):

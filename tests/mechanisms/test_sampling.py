@@ -11,7 +11,7 @@ from fractions import Fraction as F
 import numpy as np
 import pytest
 
-from tests.internals import mechanisms_sampling_module as sampling
+from dpframe.mechanisms import _sampling as sampling
 
 SCALES = [F(1, 2048), F(1, 2), F(1), F(7, 3), F(10), F(1000), F(2**20), F(2**24)]
 WIDE = [F(2**24) + F(1, 3), F(2**30) * F(20, 3), F(2**40), F(2**48) - 1]

@@ -13,7 +13,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tests.internals import mechanisms_sampling_module as sampling
+from dpframe.mechanisms import _sampling as sampling
 
 SCALES = [F(1, 2048), F(1, 2), F(1), F(7, 3), F(10), F(1000), F(2**20), F(2**24)]
 WIDE = [F(2**24) + F(1, 3), F(2**30) * F(20, 3), F(2**40), F(2**48) - 1]

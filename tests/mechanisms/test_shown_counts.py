@@ -11,7 +11,7 @@ from itertools import product
 import numpy as np
 import pytest
 
-from tests.internals import (
+from dpframe.mechanisms.threshold import (
     GaussianThreshold,
     LaplaceThreshold,
     TruncatedThreshold,

@@ -10,7 +10,13 @@ from fractions import Fraction as F
 import numpy as np
 import pytest
 
-from tests.internals import Bar, GaussianThreshold, LaplaceThreshold, TruncatedThreshold, each_of
+from dpframe.mechanisms.threshold import (
+    Bar,
+    GaussianThreshold,
+    LaplaceThreshold,
+    TruncatedThreshold,
+    each_of,
+)
 
 CASES = [(1, F(1), F(1, 10**6)), (3, F(1), F(1, 10**6)), (2, F(1, 4), F(1, 10**3)), (10, F(2), F(1, 10**8)),
          (1, F(6), F(1, 10**5)), (1, F(20), F(1, 10**6)), (6, F(1, 2), F(1, 5))]  # fmt: skip

@@ -8,7 +8,9 @@ from fractions import Fraction
 
 import pytest
 
-from tests.internals import first_where, noise_module, shift_mu
+from dpframe.accounting._gaussian import shift_mu
+from dpframe.accounting._search import first_where
+from dpframe.mechanisms import noise as noise_module
 
 
 def plain(step_squared: Fraction) -> Fraction:

@@ -11,18 +11,14 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tests.internals import (
-    AGGREGATES,
-    Bounds,
-    Column,
-    Measured,
-    PandasEngine,
-    Query,
-    Unit,
-    make_plan,
-    stated_gaussian,
-)
-from tests.internals import query_Output as Output
+from dpframe._expr import Column
+from dpframe._groups.unit import Unit
+from dpframe._plans.aggregates import AGGREGATES, Measured, Output
+from dpframe._questions.question import Query
+from dpframe._validate import Bounds
+from dpframe.accounting._filter import stated_gaussian
+from dpframe.engines.pandas import PandasEngine
+from tests.internals import make_plan
 
 BOUNDED = [name for name, one in AGGREGATES.items() if one.needs_bounds and not one.picks]
 LEVEL = F(3, 10)

@@ -10,18 +10,15 @@ import pandas as pd
 import pytest
 
 from dpframe import Plan
-from tests.internals import (
-    Bounds,
-    Column,
-    KeyBy,
-    Price,
-    Query,
-    Unit,
-    expr_module,
-    keys_for,
-    plan_module,
-    query_Output,
-)
+from dpframe import _expr as expr_module
+from dpframe._expr import Column
+from dpframe._groups.keys import KeyBy, keys_for
+from dpframe._groups.unit import Unit
+from dpframe._plans import plan as plan_module
+from dpframe._plans.aggregates import Output as query_Output
+from dpframe._questions.question import Query
+from dpframe._validate import Bounds
+from dpframe.accounting._filter import Price
 
 PRICES = (
     Price(Fraction(1, 3)),

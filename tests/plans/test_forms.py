@@ -10,23 +10,19 @@ import pytest
 
 import dpframe  # noqa: F401  (registers .dp)
 from dpframe import DataError
+from dpframe._frame.randomize import Randomize
+from dpframe._questions import entries as engines_rows_module
+from dpframe._questions.question import Question
+from dpframe._session import session as session_module
+from dpframe._session.session import Session
+from dpframe._statistics.base import Statistic
+from dpframe.engines.pandas import PandasEngine
 from dpframe.learn import LinearRegression, LogisticRegression
+from dpframe.learn._statistics import Statistics
+from dpframe.mechanisms._base import Form, check
+from dpframe.mechanisms.noise import GaussianNoise, LaplaceNoise
 from dpframe.utilities import distance, revenue
-from tests.internals import (
-    Form,
-    GaussianNoise,
-    LaplaceNoise,
-    PandasEngine,
-    Question,
-    Randomize,
-    Session,
-    Statistic,
-    Statistics,
-    check,
-    engines_rows_module,
-    fits,
-    session_module,
-)
+from tests.internals import fits
 
 STATES = ["CA", "NY", "TX"]
 ASK = {

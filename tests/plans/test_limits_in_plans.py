@@ -9,7 +9,7 @@ import pandas as pd
 import pytest
 
 from dpframe import Plan
-from tests.internals import Limit
+from dpframe._groups.unit import Limit
 
 
 @pytest.fixture

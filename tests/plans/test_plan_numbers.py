@@ -8,7 +8,7 @@ import re
 import pandas as pd
 import pytest
 
-from tests.internals import deviations
+from dpframe._statistics.order import deviations
 
 KEYS = list("abcd")
 

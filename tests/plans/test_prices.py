@@ -13,8 +13,10 @@ import pytest
 
 import dpframe
 from dpframe import BadType, BadValue, BudgetError, BudgetExceeded, PrivacyWarning
+from dpframe._plans.aggregates import Output as query_Output
+from dpframe._questions.question import Query
 from tests.accounting.rules import ADAPTIVE
-from tests.internals import Query, cost_of_price, query_Output
+from tests.internals import cost_of_price
 from tests.ledger.people import BOUNDS, KEYS, people
 
 WITH_DELTA = ADAPTIVE

@@ -10,7 +10,8 @@ import pandas as pd
 import pytest
 
 from dpframe import BudgetError, BudgetExceeded
-from tests.internals import Charge, laplace_tail
+from dpframe.accounting._filter import Charge
+from dpframe.mechanisms.threshold import laplace_tail
 
 
 def frame(n=6000):

@@ -10,7 +10,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tests.internals import GaussianNoise, Measured
+from dpframe._plans.aggregates import Measured
+from dpframe.mechanisms.noise import GaussianNoise
 
 WEIGHTS = st.floats(-1e3, 1e3, allow_subnormal=False)
 

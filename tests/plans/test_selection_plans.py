@@ -11,11 +11,13 @@ import pandas as pd
 import pytest
 
 from dpframe import BadType, BadValue, BudgetError, MissingBounds, MissingKeys, Plan
+from dpframe._plans.aggregates import AGGREGATES
+from dpframe._plans.price import buy_choice
+from dpframe.accounting._filter import Price
 from dpframe.accounting.loss import Exponential as ExponentialLoss
 from dpframe.accounting.loss import PureDP
 from dpframe.utilities import distance, revenue
 from tests.frame.test_selections import ASKS, BASE, frame, opened
-from tests.internals import AGGREGATES, Price, buy_choice
 
 
 def test_exponential_mechanism_with_delta_is_counted_by_its_range():

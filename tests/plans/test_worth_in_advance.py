@@ -10,7 +10,7 @@ import pandas as pd
 import pytest
 
 from dpframe import PrivacyWarning
-from tests.internals import AGGREGATES
+from dpframe._plans.aggregates import AGGREGATES
 
 BOUNDS = {"x": (0, 100), "y": (-10, 10)}
 # Each verb with a question that it may be asked by, on a frame or a column of it.

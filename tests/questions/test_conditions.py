@@ -7,7 +7,11 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from tests.internals import Unit, code_of_condition, engine_for, leaves_of, parse
+from dpframe._expr._parse import parse
+from dpframe._groups.unit import Unit
+from dpframe._questions.conditions import code_of_condition
+from dpframe._session.data import leaves_of
+from dpframe.engines import engine_for
 
 CELLS = {
     "n": pd.array([0, 1, 5, -5, 2**53, 2**53 + 1, -(2**63), None, 7, 6], dtype="Int64"),

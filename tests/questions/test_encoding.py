@@ -28,25 +28,20 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 import dpframe
+from dpframe import _expr as expr_module
+from dpframe._cells import encoding as encoding_module
+from dpframe._cells.encoding import encode, encoded_fields
+from dpframe._expr import Column, Expr
+from dpframe._groups.combinations import Tuples
+from dpframe._groups.keys import Keys
+from dpframe._groups.periods import Periods
+from dpframe._groups.unit import Unit
+from dpframe._identity import give_tag
+from dpframe._plans.aggregates import Output as query_Output
+from dpframe._questions.question import Query, Question
+from dpframe._session.session import Session
 from dpframe.learn import LinearRegression, LogisticRegression
 from dpframe.utilities import distance
-from tests.internals import (
-    Column,
-    Expr,
-    Keys,
-    Periods,
-    Query,
-    Question,
-    Session,
-    Tuples,
-    Unit,
-    encode,
-    encoded_fields,
-    encoding_module,
-    expr_module,
-    give_tag,
-    query_Output,
-)
 
 Call, OPS = expr_module.Call, expr_module.OPS
 

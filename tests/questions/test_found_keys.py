@@ -9,7 +9,9 @@ import pandas as pd
 import pytest
 
 from dpframe import BadValue, Refused
-from tests.internals import Column, key_of, read_keys, text_of
+from dpframe._answers.foundkeys import read_keys
+from dpframe._cells.texts import key_of, text_of
+from dpframe._expr import Column
 
 
 def labels(cells, each=400):

@@ -7,7 +7,9 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from tests.internals import engine_for, form_of_grouping, rearrange
+from dpframe._groups.forms import form_of_grouping
+from dpframe._questions.identity import rearrange
+from dpframe.engines import engine_for
 
 STATES, SEXES = ["CA", "NY", "TX"], ["F", "M"]
 

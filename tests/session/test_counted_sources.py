@@ -13,23 +13,18 @@ import pytest
 
 import dpframe
 from dpframe import DataError, NotOffered, SessionError
-from tests.internals import (
-    Column,
-    FilesDatabase,
-    PartsEngine,
-    PostgresDatabase,
-    Powers,
-    Query,
-    RelatedDatabase,
-    SqlEngine,
-    Unit,
-    differ_without_case,
-    engine_for,
-    engines_parts_module,
-    plain_columns,
-    recognise_source,
-)
-from tests.internals import stats_Rows as Rows
+from dpframe._expr import Column
+from dpframe._frame.sources import recognise_source
+from dpframe._groups.unit import Unit
+from dpframe._questions.question import Query
+from dpframe._statistics.base import Powers, Rows
+from dpframe.engines import engine_for
+from dpframe.engines import parts as engines_parts_module
+from dpframe.engines.parts import PartsEngine
+from dpframe.engines.sources import differ_without_case
+from dpframe.engines.sql import SqlEngine
+from dpframe.engines.sql.databases import PostgresDatabase, RelatedDatabase
+from dpframe.engines.tables.parquet import FilesDatabase, plain_columns
 
 pa = pytest.importorskip("pyarrow")
 pq = pytest.importorskip("pyarrow.parquet")

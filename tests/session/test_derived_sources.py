@@ -12,9 +12,12 @@ import pytest
 
 import dpframe
 from dpframe import NotOffered, SessionError
+from dpframe._groups.keys import KeyBy, keys_for
+from dpframe._questions.question import Query
+from dpframe._sizes import SIZES
+from dpframe._statistics.base import Distincts, Grid, Persons, Powers, Rows
+from dpframe._validate import Bounds
 from tests.engines.conformance import shaken
-from tests.internals import SIZES, Bounds, Distincts, Grid, KeyBy, Persons, Powers, Query, keys_for
-from tests.internals import stats_Rows as Rows
 
 pa = pytest.importorskip("pyarrow")
 import pyarrow.parquet as pq  # noqa: E402
@@ -97,7 +100,7 @@ def integers(frame: Any) -> dict[str, Any]:
 @pytest.fixture(autouse=True)
 def one_key(monkeypatch):
     """Whose groups count is decided by the same hashes in memory and out of it."""
-    from tests.internals import Session
+    from dpframe._session.session import Session
 
     monkeypatch.setattr(Session, "_key", lambda self: b"12345678")
 

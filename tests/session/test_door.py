@@ -14,21 +14,19 @@ import pytest
 
 import dpframe
 from dpframe import DataError
+from dpframe._cells import columns
+from dpframe._session import door as door_module
+from dpframe._session import session as session_module
+from dpframe._sizes import SIZES
+from dpframe._statistics.base import Powers
 from dpframe.audit import replay
+from dpframe.engines import fingerprints as sketch_module
+from dpframe.engines import reading as reading_module
+from dpframe.engines import row_sums as row_sums_module
+from dpframe.engines import rows as derive_module
+from dpframe.engines.pandas import PandasEngine
 from dpframe.learn import LinearRegression
-from tests.internals import (
-    SIZES,
-    PandasEngine,
-    Powers,
-    deaf_to_noise,
-    derive_module,
-    door_module,
-    reading_module,
-    row_sums_module,
-    session_module,
-    sketch_module,
-)
-from tests.internals import engines_columns_module as columns
+from tests.internals import deaf_to_noise
 
 CELL = "Sesame-Street-123"
 BOUNDS = {"x": (0, 10), "y": (0, 10)}

@@ -16,7 +16,8 @@ import pytest
 
 import dpframe
 from dpframe import BadValue, BudgetExceeded, SessionError
-from tests.internals import check_sql, files_read, open_again
+from dpframe._session.opening import open_again
+from dpframe.engines.tables.queries import check_sql, files_read
 
 pa = pytest.importorskip("pyarrow", reason="sources are read by pyarrow")
 pq = import_module("pyarrow.parquet")

@@ -10,7 +10,7 @@ import pandas as pd
 import pytest
 
 from dpframe import BudgetExceeded, LineageError, Refused, SessionError
-from tests.internals import PandasEngine
+from dpframe.engines.pandas import PandasEngine
 from tests.plans.test_prices import MIX, budgets, opened, used
 
 

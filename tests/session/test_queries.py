@@ -9,7 +9,7 @@ import pytest
 
 import dpframe
 from dpframe import BadValue, SessionError
-from tests.internals import check_sql, check_steady, find_sums
+from dpframe.engines.tables.queries import check_sql, check_steady, find_sums
 from tests.session.test_sources import BOUNDS, files, opened, rewritten, visits
 
 pq = pytest.importorskip("pyarrow.parquet", reason="sources are read by pyarrow")

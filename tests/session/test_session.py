@@ -27,7 +27,8 @@ from dpframe import (
     Refused,
     SessionError,
 )
-from tests.internals import LaplaceNoise, PandasEngine
+from dpframe.engines.pandas import PandasEngine
+from dpframe.mechanisms.noise import LaplaceNoise
 from tests.visits import BOUNDS, KEYS, used
 
 # Exact arithmetic of the budget ------------------------------------------------------------------------------

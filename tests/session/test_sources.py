@@ -14,7 +14,8 @@ import pytest
 
 import dpframe
 from dpframe import BadType, BadValue, DataError, NotOffered, PrivacyWarning, SessionError
-from tests.internals import ParquetSource, TableSource, bytes_of, free, recognise_source
+from dpframe._frame.sources import bytes_of, free, recognise_source
+from dpframe.engines.tables.arrow import ParquetSource, TableSource
 
 pa = pytest.importorskip("pyarrow")
 import pyarrow.parquet as pq  # noqa: E402

@@ -13,7 +13,8 @@ import pytest
 
 import dpframe
 from dpframe import BadValue, SessionError
-from tests.internals import deaf_to_noise, fieller
+from dpframe._plans.aggregates import fieller
+from tests.internals import deaf_to_noise
 
 BIG = 2**53
 

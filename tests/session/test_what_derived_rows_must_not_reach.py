@@ -12,8 +12,8 @@ import pytest
 
 import dpframe  # noqa: F401  (registers .dp)
 from dpframe import LineageError, Refused, audit
-from tests.internals import Response, points_for, round_to_points
-from tests.internals import unbiased_module as _unbiased
+from dpframe._answers import reports as _unbiased
+from dpframe.mechanisms.response import Response, points_for, round_to_points
 
 ONE = {"max_rows": 1, "max_groups": 1}
 STATES = pd.DataFrame({"state": ["CA", "NY"], "coast": ["west", "east"]})

@@ -9,7 +9,8 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from dpframe.audit import from_draws
-from tests.internals import GaussianNoise, NoisyMax, NoisyTop
+from dpframe.mechanisms.noise import GaussianNoise
+from dpframe.mechanisms.selection import NoisyMax, NoisyTop
 
 FALSE_ALARM = 1e-7  # of each bound; a test makes ten at most
 

@@ -15,8 +15,10 @@ from hypothesis import strategies as st
 from scipy import stats
 
 import dpframe
+from dpframe._session.data import sessions
 from dpframe.audit import (
     View,
+    _events,
     approximate_max_divergence,
     composition_experiment,
     epsilon_lower_bound,
@@ -24,9 +26,8 @@ from dpframe.audit import (
     kl_divergence,
     max_divergence,
 )
-from tests.internals import LaplaceNoise, sessions
-from tests.internals import events_module as _events
-from tests.internals import mechanisms_sampling_module as _sampling
+from dpframe.mechanisms import _sampling
+from dpframe.mechanisms.noise import LaplaceNoise
 
 ONE = pd.DataFrame({"age": [30, 41, 55], "g": ["a", "b", "a"]})
 TWO = pd.DataFrame({"age": [30, 41, 55, 110], "g": ["a", "b", "a", "a"]})

@@ -10,9 +10,9 @@ import pandas as pd
 import pytest
 
 import dpframe
+from dpframe._session.data import sessions
 from dpframe.audit import Event, epsilon_lower_bound, from_draws
-from tests.internals import mechanisms_sampling_module as _sampling
-from tests.internals import sessions
+from dpframe.mechanisms import _sampling
 
 ONE = pd.DataFrame({"age": [30, 41, 55], "g": ["a", "c", "a"], "ill": [True, False, False]})
 TWO = pd.DataFrame(

@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 import pytest
 
+from dpframe.mechanisms.selection import ExponentialChoice, NoisyMax, NoisyTop
 from tests.frame.test_selections import ASKS, frame, heard
-from tests.internals import ExponentialChoice, NoisyMax, NoisyTop
 from tests.statistical.bounds import loss_bound
 
 DRAWS = 8_000

@@ -13,7 +13,8 @@ import pandas as pd
 import pytest
 from scipy import stats
 
-from tests.internals import Excerpt, start_from_leaf
+from dpframe._answers.arithmetic import start_from_leaf
+from dpframe._answers.matching import Excerpt
 
 LEVEL = 0.9
 ROWS = 12  # of each group: noise that matters

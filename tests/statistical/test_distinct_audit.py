@@ -8,8 +8,8 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from tests.internals import DistinctCount
-from tests.internals import engines_people_module as _distinct
+from dpframe._statistics.counts import DistinctCount
+from dpframe.engines import limits as _distinct
 from tests.statistical import test_privacy_audit as audit
 
 EPSILON = audit.EPSILON

@@ -14,19 +14,14 @@ import numpy as np
 import pytest
 from scipy import stats
 
+from dpframe._expr import Column
+from dpframe._groups.keys import KeyBy, keys_for
+from dpframe._groups.unit import Unit
+from dpframe._plans.aggregates import AGGREGATES, Measured, Output
+from dpframe._questions.question import Query
+from dpframe.engines.pandas import PandasEngine
 from tests import aggregates
-from tests.internals import (
-    AGGREGATES,
-    Column,
-    KeyBy,
-    Measured,
-    PandasEngine,
-    Query,
-    Unit,
-    keys_for,
-    make_plan,
-)
-from tests.internals import query_Output as Output
+from tests.internals import make_plan
 from tests.statistical.test_intervals import BOUNDS, FRAMES, LEVELS, SIZES, price_of
 
 DRAWS = 600

@@ -13,9 +13,17 @@ import pandas as pd
 import pytest
 from scipy import special
 
-from tests import internals
-from tests.internals import Bar, Bounds, Column, Finding, PandasEngine, Price, Unit, make_plan
-from tests.internals import query_Output as Output
+from dpframe._expr import Column
+from dpframe._groups.unit import Unit
+from dpframe._plans.aggregates import Output
+from dpframe._questions.keysearch import Finding
+from dpframe._validate import Bounds
+from dpframe.accounting._filter import Price
+from dpframe.engines import limits as engines_people_module
+from dpframe.engines import person_sums as person_sums_module
+from dpframe.engines.pandas import PandasEngine
+from dpframe.mechanisms.threshold import Bar
+from tests.internals import make_plan
 
 FAILURE = F(1, 20)
 PURE, GAUSSIAN = Price(F(1), mechanism="laplace"), Price(None, F(1), None, F(1, 100), "gaussian")
@@ -160,7 +168,7 @@ def test_exact_counts_of_keys_that_noisy_ones_show_are_caught(size):
 
 @pytest.mark.scaled
 def test_rows_beyond_the_limit_are_caught(size, monkeypatch):
-    people = internals.engines_people_module
+    people = engines_people_module
     monkeypatch.setattr(
         people.Bound, "rows", lambda self: self._add_over_people(lambda at, rows: [rows])[0]
     )
@@ -169,5 +177,5 @@ def test_rows_beyond_the_limit_are_caught(size, monkeypatch):
 
 @pytest.mark.scaled
 def test_more_keys_than_promised_are_caught(size, monkeypatch):
-    monkeypatch.setattr(internals.person_sums_module, "within_groups", lambda *_: None)
+    monkeypatch.setattr(person_sums_module, "within_groups", lambda *_: None)
     assert excess("own keys", size) > 0

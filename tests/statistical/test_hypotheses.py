@@ -17,8 +17,11 @@ import pytest
 from scipy import stats
 
 import dpframe  # noqa: F401  (frames have .dp then)
-from tests.internals import Release, get_noisy_sums, hypotheses_module, unpack
-from tests.internals import sampling_module as sampling
+from dpframe._answers import hypotheses as hypotheses_module
+from dpframe._ledger.store import unpack
+from dpframe._plans import sampling
+from dpframe._plans.plan import get_noisy_sums
+from dpframe._questions.question import Release
 
 ALPHA, RISK = 0.05, 1e-8
 TABLES = {

@@ -16,25 +16,17 @@ import pandas as pd
 import pytest
 from scipy import stats
 
+from dpframe._expr import Column
+from dpframe._groups.keys import KeyBy, keys_for
+from dpframe._groups.unit import Unit
+from dpframe._plans.aggregates import AGGREGATES, Measured, Output
+from dpframe._questions.question import Query
+from dpframe._validate import Bounds
+from dpframe.accounting._filter import Price, stated_gaussian
+from dpframe.engines.pandas import PandasEngine
+from dpframe.mechanisms.noise import GaussianNoise, LaplaceNoise
 from tests import aggregates
-from tests.internals import (
-    AGGREGATES,
-    Bounds,
-    Column,
-    GaussianNoise,
-    KeyBy,
-    LaplaceNoise,
-    Measured,
-    PandasEngine,
-    Planned,
-    Price,
-    Query,
-    Unit,
-    keys_for,
-    make_plan,
-    stated_gaussian,
-)
-from tests.internals import query_Output as Output
+from tests.internals import Planned, make_plan
 
 LEVELS = (0.5, 0.95, 0.99)
 SIZES = [0, 1, 2, 5, 30, 300, 50_000]

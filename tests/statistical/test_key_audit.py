@@ -15,17 +15,15 @@ import pandas as pd
 import pytest
 from scipy import special
 
-from tests import internals
-from tests.internals import (
-    Column,
-    KeySearch,
-    PandasEngine,
-    Persons,
-    Price,
-    TruncatedThreshold,
-    Unit,
-    make_plan,
-)
+from dpframe._expr import Column
+from dpframe._groups.unit import Unit
+from dpframe._questions.keysearch import KeySearch
+from dpframe._statistics.base import Persons
+from dpframe.accounting._filter import Price
+from dpframe.engines import person_sums as person_sums_module
+from dpframe.engines.pandas import PandasEngine
+from dpframe.mechanisms.threshold import TruncatedThreshold
+from tests.internals import make_plan
 
 EPSILON, FAILURE = F(1), F(1, 20)
 CROWD = [(i, g) for i in range(9) for g in "ab" for _ in range(3)]
@@ -133,5 +131,5 @@ def test_rows_taken_for_people_are_caught(size):
 
 @pytest.mark.scaled
 def test_more_keys_than_promised_are_caught(size, monkeypatch):
-    monkeypatch.setattr(internals.person_sums_module, "within_groups", lambda *_: None)
+    monkeypatch.setattr(person_sums_module, "within_groups", lambda *_: None)
     assert excess("own keys", size) > FAILURE

@@ -13,25 +13,19 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from tests.internals import (
-    CLIP,
-    Bounds,
-    Descent,
-    Design,
-    Objective,
-    OutputFit,
-    PandasEngine,
-    Path,
-    Price,
-    Question,
-    ScoreLoss,
-    Statistics,
-    Target,
-    Unit,
-    noise_of,
-)
-from tests.internals import learn_descent_module as _descent
-from tests.internals import learn_fits_module as _fits
+from dpframe._groups.unit import Unit
+from dpframe._questions.question import Question
+from dpframe._validate import Bounds
+from dpframe.accounting._filter import Price
+from dpframe.engines.pandas import PandasEngine
+from dpframe.learn import _descent, _fits
+from dpframe.learn._descent import CLIP, Descent, Path
+from dpframe.learn._design import Design, Target
+from dpframe.learn._fits import OutputFit
+from dpframe.learn._objective import Objective
+from dpframe.learn._solve import ScoreLoss
+from dpframe.learn._statistics import Statistics
+from tests.internals import noise_of
 from tests.statistical.bounds import loss_bound
 
 SIZES = [1000, pytest.param(20_000, marks=pytest.mark.slow)]

@@ -9,17 +9,11 @@ import pandas as pd
 import pytest
 
 from dpframe import local
-from tests.internals import (
-    Column,
-    PandasEngine,
-    ReportEstimates,
-    ReportKind,
-    Response,
-    make_reports,
-    points_for,
-    round_to_points,
-    take_rows_of_people,
-)
+from dpframe._answers.reports import ReportEstimates, ReportKind, make_reports
+from dpframe._expr import Column
+from dpframe._questions.entries import take_rows_of_people
+from dpframe.engines.pandas import PandasEngine
+from dpframe.mechanisms.response import Response, points_for, round_to_points
 from tests.statistical.bounds import loss_bound
 
 DRAWS = 40_000

@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from tests.internals import mechanisms_sampling_module as sampling
+from dpframe.mechanisms import _sampling as sampling
 
 SMALL = 100_000
 FULL = 10_000_000

@@ -12,23 +12,16 @@ from typing import Any
 import numpy as np
 import pytest
 
-from tests.internals import (
-    AGGREGATES,
-    Bounds,
-    Column,
-    Grid,
-    Measured,
-    NoisyMax,
-    Price,
-    Query,
-    Ranks,
-    Unit,
-    deviations,
-    distribution,
-    list_level_sizes,
-    make_plan,
-)
-from tests.internals import query_Output as Output
+from dpframe._expr import Column
+from dpframe._groups.unit import Unit
+from dpframe._plans.aggregates import AGGREGATES, Measured, Output
+from dpframe._questions.question import Query
+from dpframe._statistics.base import Grid
+from dpframe._statistics.order import Ranks, deviations, distribution, list_level_sizes
+from dpframe._validate import Bounds
+from dpframe.accounting._filter import Price
+from dpframe.mechanisms.selection import NoisyMax
+from tests.internals import make_plan
 from tests.statistical.bounds import loss_bound
 
 X = Column.of(0, "x", np.dtype("int64"))

@@ -9,18 +9,16 @@ import pandas as pd
 import pytest
 
 from dpframe import PrivateFrame
+from dpframe._statistics.base import Statistic
+from dpframe._statistics.scores import Revenue, Scores
+from dpframe.engines import ENGINES
+from dpframe.engines import limits as _people
+from dpframe.engines import person_sums as person_sums_module
+from dpframe.engines.limits import at_points
+from dpframe.engines.pandas import PandasEngine
+from dpframe.mechanisms.noise import LaplaceNoise
 from dpframe.utilities import distance, revenue
 from tests import internals
-from tests.internals import (
-    ENGINES,
-    LaplaceNoise,
-    PandasEngine,
-    Revenue,
-    Scores,
-    Statistic,
-    at_points,
-)
-from tests.internals import engines_people_module as _people
 from tests.statistical import test_privacy_audit as audit
 
 EPSILON = audit.EPSILON
@@ -156,12 +154,12 @@ def test_forgetting_that_a_few_values_stand_for_all_is_caught(monkeypatch):
     def forgetful(pairs, kept, hashes, limit, *rest, **words):
         return at_points(pairs, kept, hashes, 99, *rest, **words)
 
-    monkeypatch.setattr(internals.person_sums_module, "at_points", forgetful)
+    monkeypatch.setattr(person_sums_module, "at_points", forgetful)
     assert seen("tree", PAIRS["joins"], 20_000) > EPSILON
 
 
 def test_forgetting_the_limit_on_groups_is_caught(monkeypatch):
-    monkeypatch.setattr(internals.person_sums_module, "within_groups", lambda *_: None)
+    monkeypatch.setattr(person_sums_module, "within_groups", lambda *_: None)
     assert seen("groupby nunique", PAIRS["joins"], 60_000) > EPSILON
 
 

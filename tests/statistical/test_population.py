@@ -18,8 +18,11 @@ from scipy import stats
 from scipy.special import logsumexp
 
 import dpframe  # noqa: F401  (frames have .dp then)
-from tests.internals import GaussianNoise, LaplaceNoise, enclose_output, get_noisy_sums, unpack
-from tests.internals import sampling_module as sampling
+from dpframe._ledger.store import unpack
+from dpframe._plans import sampling
+from dpframe._plans.plan import get_noisy_sums
+from dpframe._questions.question import enclose_output
+from dpframe.mechanisms.noise import GaussianNoise, LaplaceNoise
 
 RUNS, LEVEL, RISK = 2000, 0.95, 1e-8
 

@@ -18,9 +18,12 @@ import pytest
 from scipy import stats
 
 import dpframe
-from tests.internals import compiled_module, enclose_output, person_sums_module, unpack
-from tests.internals import engines_people_module as limits_module
-from tests.internals import sampling_module as sampling
+from dpframe._ledger.store import unpack
+from dpframe._plans import sampling
+from dpframe._questions.question import enclose_output
+from dpframe.engines import compiled as compiled_module
+from dpframe.engines import limits as limits_module
+from dpframe.engines import person_sums as person_sums_module
 
 LEVEL, RISK = 0.95, 1e-8
 RUNS, PEOPLE = 200, 600

@@ -22,20 +22,16 @@ import pandas as pd
 import pytest
 
 from dpframe import PrivateFrame
+from dpframe._frame.surface import PrivateGroupBy
+from dpframe._plans.aggregates import AGGREGATES
+from dpframe._session import session as session_module
+from dpframe._statistics import base as _stats
+from dpframe._statistics import counts as _counts
+from dpframe.accounting._gaussian import mu_for
+from dpframe.mechanisms.noise import GaussianNoise, LaplaceNoise
+from dpframe.mechanisms.selection import NoisyMax, NoisyTop
 from tests import aggregates
-from tests.internals import (
-    AGGREGATES,
-    NAMED,
-    GaussianNoise,
-    LaplaceNoise,
-    NoisyMax,
-    NoisyTop,
-    PrivateGroupBy,
-    mu_for,
-    session_module,
-)
-from tests.internals import counts_module as _counts
-from tests.internals import stats_module as _stats
+from tests.internals import NAMED
 from tests.statistical.bounds import (
     Given,
     divergence_bound,

@@ -12,18 +12,15 @@ from typing import Any
 import numpy as np
 import pytest
 
-from tests.internals import (
-    AGGREGATES,
-    Bounds,
-    Column,
-    Finding,
-    Price,
-    Unit,
-    enclose_output,
-    get_noisy_sums,
-    make_plan,
-)
-from tests.internals import query_Output as Output
+from dpframe._expr import Column
+from dpframe._groups.unit import Unit
+from dpframe._plans.aggregates import AGGREGATES, Output
+from dpframe._plans.plan import get_noisy_sums
+from dpframe._questions.keysearch import Finding
+from dpframe._questions.question import enclose_output
+from dpframe._validate import Bounds
+from dpframe.accounting._filter import Price
+from tests.internals import make_plan
 
 X = Column.of(1, "x", np.dtype("int64"))
 ID, G = Column.of(0, "id", np.dtype("int64")), Column.of(2, "g", np.dtype("int64"))

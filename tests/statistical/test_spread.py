@@ -10,7 +10,8 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from tests.internals import Cell, GaussianNoise, LaplaceNoise, Measured
+from dpframe._plans.aggregates import Cell, Measured
+from dpframe.mechanisms.noise import GaussianNoise, LaplaceNoise
 
 # The reach of weighted sums ------------------------------------------------------------------------------------
 

@@ -13,7 +13,8 @@ from scipy import stats
 
 import dpframe
 from dpframe import calibrate
-from tests.internals import ExponentialChoice, GaussianNoise, LaplaceNoise, NoisyMax
+from dpframe.mechanisms.noise import GaussianNoise, LaplaceNoise
+from dpframe.mechanisms.selection import ExponentialChoice, NoisyMax
 
 DRAWS = 60_000
 UNLIKELY = 1e-6

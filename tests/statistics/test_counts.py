@@ -6,7 +6,8 @@ from typing import Any
 
 import numpy as np
 
-from tests.internals import Unit, ValueCount
+from dpframe._groups.unit import Unit
+from dpframe._statistics.counts import ValueCount
 
 
 def test_a_value_that_is_replaced_by_a_null_moves_two_counts() -> None:

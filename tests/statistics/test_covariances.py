@@ -9,20 +9,15 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from dpframe import BadType, NotOffered
-from tests.internals import (
-    SQUARE_BITS,
-    Bounds,
-    Column,
-    Grid,
-    KeyBy,
-    Pair,
-    PandasEngine,
-    Query,
-    Unit,
-    arrange,
-    keys_for,
-)
-from tests.internals import query_Output as Output
+from dpframe._expr import Column
+from dpframe._groups.keys import KeyBy, keys_for
+from dpframe._groups.unit import Unit
+from dpframe._plans.aggregates import Output
+from dpframe._plans.plan import arrange
+from dpframe._questions.question import Query
+from dpframe._statistics.base import SQUARE_BITS, Grid, Pair
+from dpframe._validate import Bounds
+from dpframe.engines.pandas import PandasEngine
 
 BOUNDS = {"x": (-2, 3), "y": (0, 10), "z": (0, 1)}
 UNITS = {"add-remove": Unit("add-remove"), "replace-one": Unit("replace-one")}

@@ -21,7 +21,9 @@ import pandas as pd
 import pytest
 
 from dpframe import Accountant, BadType, BadValue, LedgerError
-from tests.internals import MemoryStore, open_store, place_of, stores_module
+from dpframe import _ledger as stores_module
+from dpframe._ledger import open_store, place_of
+from dpframe._ledger.store import MemoryStore
 from tests.store.files import add, bodies, output, posix, start, together
 
 BAD_TEXTS = [(b"x", BadType), (None, BadType), (1, BadType), ("\ud800", BadValue)]

@@ -12,8 +12,8 @@ from pathlib import Path
 import pytest
 
 from dpframe import LedgerError
-from tests.internals import FileStore
-from tests.internals import store_module as module
+from dpframe._ledger import sqlite as module
+from dpframe._ledger.sqlite import FileStore
 
 ROOT = Path(module.__file__).parents[1]
 posix = pytest.mark.skipif(os.name != "posix", reason="fork, kill and file rights")

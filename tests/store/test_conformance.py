@@ -9,7 +9,9 @@ import pandas as pd
 import pytest
 
 from dpframe import BadValue
-from tests.internals import STORES, FileStore, MemoryStore, open_store, place_of
+from dpframe._ledger import STORES, open_store, place_of
+from dpframe._ledger.sqlite import FileStore
+from dpframe._ledger.store import MemoryStore
 from tests.store.conformance import DurableConformance, StoreConformance
 from tests.store.files import posix, sql
 from tests.test_docs import blocks

@@ -13,8 +13,8 @@ from pathlib import Path
 import pytest
 
 from dpframe import LedgerError
-from tests.internals import FileStore
-from tests.internals import store_module as module
+from dpframe._ledger import sqlite as module
+from dpframe._ledger.sqlite import FileStore
 from tests.store.files import add, bodies, posix, refused, sql
 
 

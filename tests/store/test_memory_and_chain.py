@@ -10,7 +10,9 @@ from pathlib import Path
 import pytest
 
 from dpframe import BadType, BadValue
-from tests.internals import FileStore, MemoryStore, open_store
+from dpframe._ledger import open_store
+from dpframe._ledger.sqlite import FileStore
+from dpframe._ledger.store import MemoryStore
 from tests.store.files import add, bodies, posix, together
 
 # Files --------------------------------------------------------------------------------------------------------

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.internals import FileStore
+from dpframe._ledger.sqlite import FileStore
 from tests.store.files import add, bodies, output, posix, start
 
 RACE = """

@@ -17,8 +17,9 @@ from typing import Any
 import pytest
 
 from dpframe import LedgerError
-from tests.internals import ServerStore, entries_module
-from tests.internals import server_module as module
+from dpframe._ledger import server as module
+from dpframe._ledger import store as entries_module
+from dpframe._ledger.server import ServerStore
 from tests.store.conformance import DurableConformance
 from tests.store.files import add, bodies, output, posix, start, together
 

@@ -12,7 +12,8 @@ import pytest
 
 from dpframe import BadValue, LedgerError, SessionError
 from dpframe.__main__ import main
-from tests.internals import ServerStore, open_store, place_of
+from dpframe._ledger import open_store, place_of
+from dpframe._ledger.server import ServerStore
 from tests.postgres import GRANTS, SECRETIVE
 from tests.store.files import output, start
 

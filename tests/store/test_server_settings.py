@@ -7,7 +7,7 @@ import time
 import pytest
 
 from dpframe import LedgerError
-from tests.internals import ServerStore
+from dpframe._ledger.server import ServerStore
 from tests.postgres import GRANTS, Postgres
 from tests.store.files import add, bodies
 

@@ -8,8 +8,10 @@ import pandas as pd
 
 import dpframe
 from dpframe import Estimate, Plan, PrivateFrame
+from dpframe._answers.estimate import FloatEstimate, IntEstimate
+from dpframe._frame.surface import PrivateColumn
+from dpframe._session.planned import Planned as PlannedAnswer
 from dpframe.learn import LinearRegression
-from tests.internals import FloatEstimate, IntEstimate, PlannedAnswer, PrivateColumn
 
 
 def opened(df: pd.DataFrame) -> PrivateFrame:

@@ -18,7 +18,9 @@ from inspect import Parameter, Signature
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from tests.internals import PRICE_PARAMETERS, PersonGroupBy, surface
+from dpframe._frame import surface
+from dpframe._frame.people.groups import PersonGroupBy
+from dpframe._frame.signatures import PRICE as PRICE_PARAMETERS
 
 STUB = Path(surface.__file__).with_suffix(".pyi")
 HEADER = '''"""What type checkers know of the surface: tracked frames, columns and groups, and their verbs.

@@ -15,15 +15,10 @@ import pandas as pd
 import pytest
 
 from dpframe import PrivateFrame
+from dpframe._frame.columns.operators import OPERATORS, OperatorMethods, find_operator
+from dpframe._frame.surface import PrivateColumn, PrivateGroupBy
 from dpframe.datasets import BOUNDS, KEYS, visits
 from tests.frame.parts_stub import declared_parts
-from tests.internals import (
-    OPERATORS,
-    OperatorMethods,
-    PrivateColumn,
-    PrivateGroupBy,
-    find_operator,
-)
 from tests.typing.stubs import STUB, write_stub
 
 HERE = Path(__file__).parent

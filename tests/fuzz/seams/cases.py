@@ -13,13 +13,14 @@ from typing import Any, NamedTuple
 import pandas as pd
 
 import dpframe
+from dpframe._session.data import sessions
+from dpframe._session.session import Session
 from tests.fuzz.seams import engines, frames, worlds
 from tests.fuzz.seams.door import listening
 from tests.fuzz.seams.engines import ENGINES
 from tests.fuzz.seams.examples import NAMES, OWN, WORDS, Generator, Line, Planned
 from tests.fuzz.seams.frames import Table
 from tests.fuzz.seams.worlds import USUAL, World
-from tests.internals import Session, sessions
 
 
 class Look(NamedTuple):

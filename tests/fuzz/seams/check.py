@@ -28,6 +28,7 @@ import pandas as pd
 
 import dpframe
 from dpframe import DataError, DPError
+from dpframe._session.data import sessions
 from tests.fuzz.compare import Finding
 from tests.fuzz.seams import frames, worlds
 from tests.fuzz.seams.cases import FOR_ENGINES, Case, Look
@@ -43,7 +44,6 @@ from tests.fuzz.seams.door import (
 from tests.fuzz.seams.engines import ENGINES
 from tests.fuzz.seams.examples import NAMES, Line
 from tests.fuzz.seams.worlds import USUAL, World
-from tests.internals import sessions
 
 # Running -----------------------------------------------------------------------------------------------------------------
 

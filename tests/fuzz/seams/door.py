@@ -20,8 +20,8 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from dpframe._session.session import Session
 from tests.fuzz.compare import Noise, drawing
-from tests.internals import Session
 
 KEY = b"12345678"  # of the hash by which a person's groups are chosen
 

@@ -15,12 +15,13 @@ import numpy as np
 import pandas as pd
 
 from dpframe import DPError
+from dpframe._frame.surface import PrivateColumn, PrivateFrame
 from dpframe.learn import LinearRegression
 from dpframe.utilities import distance, revenue
 from tests.engines.entries import UFUNCS
 from tests.fuzz.seams import words
 from tests.fuzz.seams.frames import BOUNDS, DTYPES
-from tests.internals import NUMPY_FUNCTIONS, PrivateColumn, PrivateFrame
+from tests.internals import NUMPY_FUNCTIONS
 
 Pool = dict[str, tuple[str, ...]]
 

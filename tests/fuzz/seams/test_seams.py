@@ -11,13 +11,16 @@ from typing import Any
 
 import pytest
 
+from dpframe._questions.question import Query
+from dpframe._session.session import Session
+from dpframe._sizes import SIZES
+from dpframe.engines.pandas import PandasEngine
 from tests.fuzz.compare import Finding
 from tests.fuzz.seams import cases, check, examples, frames, worlds
 from tests.fuzz.seams.cases import Case, Look
 from tests.fuzz.seams.engines import ENGINES
 from tests.fuzz.seams.examples import Line
 from tests.fuzz.seams.worlds import World
-from tests.internals import SIZES, PandasEngine, Query, Session
 
 SHARES, CASES = 3, 1  # twelve lines each, asked of six tables
 KERNELS = ("none", "python")  # numba reads the same functions, and takes seconds to compile them
@@ -199,7 +202,7 @@ def test_an_error_of_one_neighbour_is_found(monkeypatch):
 @pytest.mark.usefixtures("each_way")
 @pytest.mark.skipif(not ENGINES["arrow"].installed, reason="pyarrow is not installed")
 def test_an_engine_that_answers_otherwise_is_found(monkeypatch):
-    from tests.internals import PartsEngine
+    from dpframe.engines.parts import PartsEngine
 
     own = PartsEngine.reduce
     monkeypatch.setattr(

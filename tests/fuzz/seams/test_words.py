@@ -9,24 +9,20 @@ from typing import Any
 import pytest
 
 import dpframe
+from dpframe._frame.columns.hooks import PANDAS_FUNCTIONS
+from dpframe._frame.columns.parts import CategoryParts
+from dpframe._frame.people.groups import PersonGroupBy
+from dpframe._frame.people.windows import Window
+from dpframe._frame.surface import PrivateColumn, PrivateFrame, PrivateGroupBy
+from dpframe.engines.tables import KINDS
+from dpframe.engines.tables.ibis import BACKENDS
 from tests.engines.entries import UFUNCS
 from tests.frame.parts_stub import declared_parts
 from tests.fuzz.seams import examples, words
 from tests.fuzz.seams.engines import ENGINES, TIMES
 from tests.fuzz.seams.examples import NAMES, Generator
 from tests.fuzz.seams.frames import BOUNDS, CELLS, KEYS, frame_of
-from tests.internals import (
-    BACKENDS,
-    KINDS,
-    NUMPY_FUNCTIONS,
-    PANDAS_FUNCTIONS,
-    CategoryParts,
-    PersonGroupBy,
-    PrivateColumn,
-    PrivateFrame,
-    PrivateGroupBy,
-    Window,
-)
+from tests.internals import NUMPY_FUNCTIONS
 
 
 def public(kind: type) -> set[str]:

@@ -12,8 +12,8 @@ from __future__ import annotations
 
 from typing import Any
 
+from dpframe import _expr as ex
 from tests.engines.entries import write_example
-from tests.internals import expr_module as ex
 
 Templates = tuple[str, ...]
 

@@ -11,8 +11,10 @@ from importlib.util import find_spec
 
 import pytest
 
+from dpframe._cells import threads as threads_module
+from dpframe._sizes import SIZES, set_sizes
+from dpframe.engines import compiled as compiled_module
 from tests.engines.python_kernels import load_python_kernels
-from tests.internals import SIZES, compiled_module, set_sizes, threads_module
 
 FEW = (1, 2, 3, 4, 5, 7, 8, 9, 16, 33)
 # Where a size has other values that change the way of code: none at all, or a few bytes.
