@@ -203,25 +203,20 @@ def mark(array: Any) -> Mark | None:
         # A column of nulls, and one without rows, may have no memory: a view has the very array.
         return ("arrow", tuple(found) if anywhere else id(arrow), str(array.dtype))
     if isinstance(array, pd.Categorical):
-        return join_marks(("category", id(array.categories)), array.codes)
+        return "category", id(array.categories), mark(array.codes)
     data, null = getattr(array, "_data", None), getattr(array, "_mask", None)
     if isinstance(data, np.ndarray) and isinstance(null, np.ndarray):
-        return join_marks(("masked",), data, null)
+        return "masked", mark(data), mark(null)
     inner = getattr(array, "_ndarray", None)
     if isinstance(inner, np.ndarray):
-        return join_marks((str(array.dtype),), inner)
+        return str(array.dtype), mark(inner)
     if isinstance(array, pd.arrays.IntervalArray):
         ends = [mark(getattr(array, side)) for side in ("_left", "_right")]
         return None if None in ends else ("interval", str(array.dtype), *ends)
     values = getattr(array, "sp_values", None)
     if isinstance(values, np.ndarray):
-        return join_marks(("sparse", id(array.sp_index), str(array.dtype)), values)
+        return "sparse", id(array.sp_index), str(array.dtype), mark(values)
     return None
-
-
-def join_marks(head: Mark, *arrays: np.ndarray[Any, Any]) -> Mark | None:
-    marks = [mark(a) for a in arrays]
-    return None if None in marks else head + tuple(marks)
 
 
 def _marks(frame: pd.DataFrame) -> list[Mark | None]:

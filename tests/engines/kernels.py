@@ -19,7 +19,7 @@ CELLS = [
 ]
 # Elsewhere in the engines: the calls of libraries that convert.
 ENGINES = sorted(set((ROOT / "engines").rglob("*.py")) - set(CELLS))
-LIBRARIES = {"np", "pd", "pa", "pc", "re", "pl", "pq", "duckdb"}
+LIBRARIES = {"np", "pd", "_pandas", "pa", "pc", "re", "pl", "pq", "duckdb"}
 CONVERTING = {
     *(
         "astype",
@@ -58,6 +58,7 @@ CONVERTING = {
 
 # Why, and what.
 REASONS: dict[str, str] = {
+    "writes made-up rows of an example, and no private row": "pq.write_table",
     "makes an array, a type or a scalar of sizes, dtypes and constants; no cell is read": """
         np.empty np.zeros np.ones np.full np.dtype np.iinfo np.errstate np.datetime_data np.min_scalar_type np.ndim
         np.result_type np.timedelta64 np.linspace np.resize np.ndarray np.frombuffer np.uint64 pa.float64 pa.int32 pa.int64
@@ -74,7 +75,7 @@ REASONS: dict[str, str] = {
     "maps null to null and looks values up by their bytes: typed arrays, with nothing to parse": """
         .take .fill_null .dictionary_encode .unique .to_numpy .combine_chunks pa.chunked_array pa.concat_arrays
         pa.DictionaryArray.from_arrays pa.table pa.record_batch pa.concat_tables pc.fill_null pc.index_in pc.list_flatten
-        pc.list_parent_indices pc.list_value_length pc.struct_field pd.factorize pd.unique pd.isna pd.concat pd.array
+        pc.list_parent_indices pc.list_value_length pc.struct_field _pandas.factorize _pandas.unique _pandas.isna _pandas.concat pd.array
         pd.Series pd.DataFrame pd.Index pd.TimedeltaIndex pd.api.extensions.take pd.arrays.ArrowExtensionArray pl.DataFrame
         pa.Array.from_pandas pa.Table.from_pandas pa.scalar pd.util.hash_pandas_object""",
     "is given texts that were tried for UTF-8, or bytes, or typed arrays": "pa.array .to_pylist pd.util.hash_array",

@@ -438,6 +438,7 @@ def test_what_goes_by_order_needs_one_that_is_the_persons_own(source, monkeypatc
     assert p.groupby("who")["x"].first()._expr.order == ()
     assert p.groupby("who")["x"].sum()._expr.order == ()
     monkeypatch.setattr(p._session.data.source, "ordered", False)
+    monkeypatch.setattr(p._session, "premises", p._session.data.premises(named=True))
     p = type(p)._of(p._session)  # what is proven of rows goes along with the frame
     with pytest.raises(dpframe.Refused, match="no fixed one"):
         p.groupby("who")["x"].first()

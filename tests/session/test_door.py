@@ -225,7 +225,8 @@ def test_warnings_of_worker_threads_do_not_escape(monkeypatch, action, per_threa
         warn("keys")
         return look_up(*args, **kwargs)
 
-    monkeypatch.setitem(row_sums_module.ADD, Powers, add_with_warning)
+    adder = row_sums_module.ADDERS[Powers]._replace(add=add_with_warning)
+    monkeypatch.setitem(row_sums_module.ADDERS, Powers, adder)
     monkeypatch.setattr(compute, "index_in", look_up_with_warning)
     p = opened()
     with np.errstate(all="raise"), warnings.catch_warnings(record=True) as seen:

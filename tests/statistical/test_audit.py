@@ -69,7 +69,7 @@ def test_a_bound_is_wrong_no_more_often_than_it_says(full, monkeypatch):
     for _ in range(games):
         one, two = (LaplaceNoise(F(1)).release(np.full((200, 3), c)) for c in (0, 0))
         wrong += from_draws(one, two, level=0.8).epsilon > 0  # the truth: the same law
-        shape = _events.Shape(3)
+        shape = _events.AnswerShape(3)
         event = _events.find(one, two, shape, 0.0, None)
         tempted += _events.prove(event, one, two, 0.0, 0.2, False).epsilon > 0
     assert stats.binom.sf(wrong - 1, games, 0.2) > 1e-6
