@@ -61,7 +61,7 @@ REASONS: dict[str, str] = {
     "writes made-up rows of an example, and no private row": "pq.write_table",
     "makes an array, a type or a scalar of sizes, dtypes and constants; no cell is read": """
         np.empty np.zeros np.ones np.full np.dtype np.iinfo np.errstate np.datetime_data np.min_scalar_type np.ndim
-        np.result_type np.timedelta64 np.linspace np.resize np.ndarray np.frombuffer np.uint64 pa.float64 pa.int32 pa.int64
+        np.result_type np.timedelta64 np.linspace np.frombuffer np.uint64 pa.float64 pa.int32 pa.int64
         pa.large_binary pa.large_string pa.string pa.binary pa.list_ pa.struct pa.schema pa.timestamp pa.types.is_date32
         pa.types.is_date64 pa.types.is_decimal pa.types.is_integer pa.types.is_boolean pa.types.is_large_string
         pa.types.is_struct pa.types.is_timestamp pd.ArrowDtype pd.StringDtype pd.RangeIndex pa.Schema.from_pandas
@@ -74,7 +74,7 @@ REASONS: dict[str, str] = {
         np.datetime64""",
     "maps null to null and looks values up by their bytes: typed arrays, with nothing to parse": """
         .take .fill_null .dictionary_encode .unique .to_numpy .combine_chunks pa.chunked_array pa.concat_arrays
-        pa.DictionaryArray.from_arrays pa.table pa.record_batch pa.concat_tables pc.fill_null pc.index_in pc.list_flatten
+        pa.table pa.record_batch pa.concat_tables pc.fill_null pc.index_in pc.list_flatten
         pc.list_parent_indices pc.list_value_length pc.struct_field _pandas.factorize _pandas.unique _pandas.isna _pandas.concat pd.array
         pd.Series pd.DataFrame pd.Index pd.TimedeltaIndex pd.api.extensions.take pd.arrays.ArrowExtensionArray pl.DataFrame
         pa.Array.from_pandas pa.Table.from_pandas pa.scalar pd.util.hash_pandas_object""",
