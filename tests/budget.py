@@ -34,10 +34,10 @@ from tests.mutants.run import mutants
 LISTED = Path(__file__).with_name("slow.txt")
 CLAIMS = Path(__file__).parent.parent / "docs" / "guarantees" / "claims.md"
 BUDGET = 0.25  # CPU seconds of a case
-TEST = 0.25  # CPU seconds of all cases of a test
-ALONE = 0.5  # CPU seconds of a test with one case: leaving it out leaves its test out
+TEST = 0.2  # CPU seconds of all cases of a test
+ALONE = 0.35  # CPU seconds of a test with one case: leaving it out leaves its test out
 KEPT = 2  # cases of a test that stay though they are listed
-MOST = 1.0  # CPU seconds of a case that stays for that
+MOST = 0.8  # CPU seconds of a case that stays for that
 PROOF = 2.5  # CPU seconds of a case that stays because it shows a claim or kills a mutant
 SHOWN = 20  # cases that a run names
 SECONDS = "CPU seconds"
@@ -101,7 +101,8 @@ def leave_out(
     seconds = {case: seconds_of(case, slow) for case in cases}
     first = {case for case in cases if case in needed and seconds[case] <= PROOF}
     if len(cases) == 1:
-        return {case for case in cases if case in slow} - first
+        limit = MOST if "[" in cases[0] else ALONE
+        return {case for case in cases if seconds[case] > limit} - first
     ordered = sorted(cases, key=lambda case: (case not in first, seconds[case], hash_of(case)))
     stay = sum(case not in slow for case in cases)
     if each:
