@@ -69,13 +69,15 @@ REASONS: dict[str, str] = {
         pa.ipc.new_stream pa.ipc.open_stream pa.RecordBatchReader.from_stream pl.nth re.compile re.escape""",
     "is defined for every number, bool or tick of its dtype: IEEE 754 with np.errstate, 64 bits that wrap": """
         np.abs np.append np.array np.asarray np.ascontiguousarray np.clip np.divmod np.flatnonzero np.float64 np.floor_divide
-        np.copyto np.fromiter np.int64 np.isfinite np.isinf np.isnan np.isnat np.maximum np.minimum np.mod np.negative np.rint
+        np.copyto np.fromiter np.int64 np.isfinite np.isinf np.isnan np.isnat np.maximum np.minimum np.mod np.negative
+        np.rint
         np.round np.searchsorted np.sign np.signbit np.subtract np.take np.trunc np.unique np.where .astype .view .tolist
         np.datetime64""",
     "maps null to null and looks values up by their bytes: typed arrays, with nothing to parse": """
         .take .fill_null .dictionary_encode .unique .to_numpy .combine_chunks pa.chunked_array pa.concat_arrays
         pa.table pa.record_batch pa.concat_tables pc.fill_null pc.index_in pc.list_flatten
-        pc.list_parent_indices pc.list_value_length pc.struct_field _pandas.factorize _pandas.unique _pandas.isna _pandas.concat pd.array
+        pc.list_parent_indices pc.list_value_length pc.struct_field _pandas.factorize _pandas.unique _pandas.isna
+        _pandas.concat pd.array
         pd.Series pd.DataFrame pd.Index pd.TimedeltaIndex pd.api.extensions.take pd.arrays.ArrowExtensionArray pl.DataFrame
         pa.Array.from_pandas pa.Table.from_pandas pa.scalar pd.util.hash_pandas_object""",
     "is given texts that were tried for UTF-8, or bytes, or typed arrays": "pa.array .to_pylist pd.util.hash_array",
