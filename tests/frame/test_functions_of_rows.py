@@ -71,3 +71,15 @@ def test_questions_of_many_candidates_are_short(p):
             p.query("age > 40").explain.choose(range(16), utility).question
             == f"{text} where age > 40"
         )
+
+
+@pytest.mark.parametrize("method", ["rsub", "rdiv"])
+def test_reversed_methods_ask_the_same_question_as_the_operator(method):
+    """The name of a column is a part of the question, so the second line is free."""
+    df = pd.DataFrame({"x": [1.0, 2.0], "y": [3.0, 5.0]})
+    p = df.dp.open(10, bounds={"x": (1, 5), "y": (0, 5)})
+    written = p["y"] - p["x"] if method == "rsub" else p["y"] / p["x"]
+    first = written.sum(bounds=(-5, 5), epsilon=1)
+    again = getattr(p["x"], method)(p["y"]).sum(bounds=(-5, 5), epsilon=1)
+    assert (again, p.budget.spent) == (first, 1)
+    assert [cell.name for cell in again.plan.cells] == ["y"]

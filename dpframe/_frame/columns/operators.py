@@ -199,6 +199,9 @@ def column_method(name: str) -> OperatorMethod:
             raise NotOffered(
                 f"{name} takes neither level= nor fill_value=: write p['x'].fillna(0) before it."
             )
+        if swapped and isinstance(other, OperatorMethods):
+            first = cast(Operand, other)  # which names the column
+            return first._operate(operator, self)
         return self._operate(operator, other, swapped=swapped)
 
     method.__name__ = name
