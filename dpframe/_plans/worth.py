@@ -78,7 +78,7 @@ def is_noise(
 
 
 def is_vague_choice(plan: Plan, raw: Sequence[NDArray[np.int64]], part: float) -> list[Bools]:
-    """Return, for each output, the groups in which a chosen value, such as a median, says nothing.
+    """Return, for each output, the groups in which a chosen value, such as a quantile, says nothing.
 
     ``raw`` has the noisy integers of each part of the plan. A choice says nothing if it may be off
     by the share ``part`` of the values of the group. Their number is the count in the same release,

@@ -834,7 +834,7 @@ def _check_names(labels: Sequence[Label]) -> None:
 
 
 def warn_of_useless_choices(plans: Sequence[Plan]) -> None:
-    """Warn of answers that choose a value, such as a median, if the noise can outweigh all values.
+    """Warn of answers that choose a value, such as a quantile, if the noise can outweigh all values.
 
     Such answers have no interval that would show it.
     """

@@ -253,7 +253,7 @@ class Cells:
     def compute_quantile(self, level: float) -> PerPerson:
         """Return a quantile of each person's values, interpolated as pandas does by default.
 
-        ``level`` is between 0 and 1; 0.5 is the median.
+        ``level`` is between 0 and 1; 0.5 is the middle.
         """
         found = np.full(self.layout.size, np.nan)
         for some, table in pad_tables(self.floats[self._sort_rows()], self.counts, np.inf):
