@@ -281,14 +281,18 @@ class PrivateFrame(OperatorMethods, Tracked):
 
     @property
     def loc(self) -> Located[Self, PrivateColumn]:
-        """Rows by a condition and columns by name: ``p.loc[p["age"] > 65, "cost"]``, ``p.loc[:,
-        ["age", "cost"]]``."""
+        """Rows by a condition and columns by name.
+
+        Write ``p.loc[p["age"] > 65, "cost"]`` or ``p.loc[:, ["age", "cost"]]``.
+        """
         return Located(self)
 
     @property
     def iloc(self) -> Positions[Self, PrivateColumn]:
-        """Columns by their places: ``p.iloc[:, 0]``, ``p.iloc[:, :3]``. Rows have no places
-        here."""
+        """Columns by their places: ``p.iloc[:, 0]``, ``p.iloc[:, :3]``.
+
+        Rows have no places here.
+        """
         return Positions(self)
 
     # Operators of each column by itself, and the methods that pandas has beside them --------------
