@@ -47,9 +47,9 @@ class SummedNoise:
     def quantile(self, level: float, terms: int = 1) -> int:
         """Return a t with P[|X| <= t] >= level, for X the sum of the noise.
 
-        ``terms`` is the number of such sums that are added. The result is the less of two bounds:
-        the number of deviations that whole numbers of any weights need, and the quantile of each
-        noise at its part of the risk.
+        ``terms`` is the number of such sums that are added. The result is the less of two bounds.
+        One is the number of deviations that whole numbers of any weights need. The other is by the
+        quantile of each noise at its part of the risk.
         """
         total = terms * self.terms
         each = total * self.noise.quantile(1 - (1 - level) / total)

@@ -136,7 +136,10 @@ def wanted(selection: Selection, column: Any, label: Hashable) -> Output:
 
 
 def _columns(groups: Any, column: Any, verb: str) -> tuple[Sequence[Any], bool]:
-    """Return the columns to choose values of, and whether it is a single one."""
+    """Return the columns that `argmax` or `top` chooses values of, and whether it is a single one.
+
+    ``column`` is the argument of the verb, or None for the selected columns.
+    """
     if column is None and groups._chosen is None:
         raise BadType(f"name the column: p.groupby('k')['x'].{verb}({2 if verb == 'top' else ''}).")
     return (groups._chosen, groups._single) if column is None else ((column,), True)

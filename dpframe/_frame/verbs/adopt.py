@@ -258,7 +258,11 @@ def _bind_function(
 
 
 def _unit_names(columns: Mapping[Hashable, Expr], people: Sequence[Column]) -> list[Hashable]:
-    """Return the names in a tracked frame of the columns that name a person."""
+    """Return the names, in a tracked frame, of the columns that name a person; refuse if one is
+    missing.
+
+    ``columns`` are those of the frame, and ``people`` the unit of the session.
+    """
     names = []
     for leaf in people:
         name = next((n for n, e in columns.items() if e == leaf), None)
@@ -303,8 +307,10 @@ def _check_owner(other: pd.DataFrame, base: Session) -> None:
 
 
 def _labels_of(frame: pd.DataFrame, base: Session) -> Any:
-    """Return the name of each row's person in this session, by the index labels of the frame that
-    was opened."""
+    """Return the hidden name of each row's person, by the index labels of the opened frame.
+
+    Refuse labels that the opened frame does not have, or has twice.
+    """
     index, places, failed = base.snapshot.index, None, False
     if not index.is_unique:
         raise LineageError(

@@ -26,8 +26,8 @@ def operate(
     """Return the frame with an operator applied to each column and its operand.
 
     ``name`` is the operator, such as "add". With ``swapped`` the columns are its right operands.
-    The other operand is a constant, one for each column (a dict, or a Series that was released), or
-    a tracked frame of the same columns. With ``beside`` it may be one column for all of them.
+    ``others`` holds the other operand: a constant, or one for each column. A tracked frame of the
+    same columns is one, too. With ``beside`` it may be one column for all of them.
     """
     columns = self._selection.columns
     if beside and isinstance(others[0], BoundColumn):
@@ -258,7 +258,10 @@ def transform(self: Frame, func: object, axis: object = 0, **words: Any) -> Fram
 
 
 def _numbers(frame: Tracked, names: list[Hashable], verb: str) -> list[Expr]:
-    """Return the expressions of columns that are all numbers."""
+    """Return the expressions of columns that are all numbers; refuse other columns.
+
+    ``verb`` is the summary of each row that needs them, for messages.
+    """
     exprs = [frame._selection.columns[name] for name in names]
     for name, expr in zip(names, exprs, strict=True):
         if expr.kind not in ("number", "bool"):
@@ -305,7 +308,7 @@ def _better(a: Expr, b: Expr, op: str) -> Expr:
 
 
 def _flags(exprs: list[Expr]) -> list[Expr]:
-    """Return expressions that are all conditions."""
+    """Return expressions that are all conditions, as `any` and `all` need them; refuse others."""
     for expr in exprs:
         if expr.kind != "bool":
             raise BadType(

@@ -228,7 +228,7 @@ def _own_utility(
 
 
 def _check_two_arguments(utility: Any) -> None:
-    """Raise where a function does not take the frame and a candidate."""
+    """Refuse a function as utility that does not take the frame and a candidate."""
     try:
         taken = signature(utility)
     except (TypeError, ValueError):  # a function that does not tell

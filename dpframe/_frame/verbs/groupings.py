@@ -87,7 +87,7 @@ def _find_levels(frame: Tracked, level: Any) -> list[BoundColumn]:
 
 
 def _index_of(frame: Tracked) -> BoundColumn:
-    """Return the column that `set_index` has made the index."""
+    """Return the column that `set_index` has made the index, for `resample` without ``on=``."""
     index = frame._selection.index
     if len(index) != 1:
         raise BadType(

@@ -239,7 +239,10 @@ def histogram_arrays(
 
 
 def bins_of(frame: Tracked, column: object, bins: object, bounds: object) -> BinBy:
-    """Return the groups of a histogram of a column of numbers."""
+    """Return the grouping of a column of numbers by the bins of a histogram.
+
+    ``bins`` has public edges, or is the number of even bins between ``bounds``.
+    """
     expr, name = frame._selection.find_column(column)
     if expr.kind not in ("number", "bool"):
         instead = f"p.resample('ME', on={name!r}).size()" if expr.kind == "time" else "value_counts"
@@ -252,7 +255,10 @@ def bins_of(frame: Tracked, column: object, bins: object, bounds: object) -> Bin
 def edges_of(
     frame: Tracked, expr: Expr, name: Hashable, bins: object, bounds: object
 ) -> tuple[float, ...]:
-    """Return the edges of bins as they are given, or even ones between public bounds."""
+    """Return the edges of the bins of a histogram.
+
+    ``bins`` has public edges, or is the number of even bins between the bounds of the column.
+    """
     if isinstance(bins, str):
         raise BadValue(
             f"bins={bins!r} would look at the data. Give a number of bins or a list of edges."
