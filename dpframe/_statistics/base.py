@@ -110,8 +110,8 @@ class Grid:
 
 @lru_cache(maxsize=4096)
 def place_on_grid(bound: float, exponent: int) -> int:
-    # Python's round and numpy's rint agree: ties to even.
     """Return the whole number of steps that is nearest to a bound."""
+    # Python's round and numpy's rint agree: ties to even.
     return round(Fraction(bound) * Fraction(2) ** exponent)
 
 

@@ -166,8 +166,8 @@ def unhashable() -> BadType:
 
 
 def cells(draw: Any) -> dict[Path, Any]:
-    """Each number or label of an answer, by its path. Tables are read by label, since noise may
-    have sorted them."""
+    """Return each number or label of an answer, by its path. Tables are read by label, since noise
+    may have sorted them."""
     return dict(_cells(draw, ()))
 
 
