@@ -232,7 +232,7 @@ class Pure(Mechanism):
 
 
 class Noise(Mechanism):
-    """Adds independent noise to each integer: the noisy integers leave, so intervals follow from
+    """Independent noise for each integer: the noisy integers are released, so intervals follow from
     its law."""
 
     __slots__ = ()

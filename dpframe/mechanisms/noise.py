@@ -28,7 +28,7 @@ COARSE = 64.0
 @register
 @dataclass(frozen=True, slots=True)
 class LaplaceNoise(PureNoise):
-    """Adds to each integer independent noise with P[x] proportional to exp(-|x| / scale).
+    """Independent noise X for each integer, with P[x] proportional to exp(-|x| / scale).
 
     Formal guarantee: integers that one person moves by at most ``l1`` in L1 are released with
     epsilon at most ``l1 / scale``, under the neighbouring relation of that sensitivity (Ghosh,
@@ -121,7 +121,7 @@ class LaplaceNoise(PureNoise):
 @register
 @dataclass(frozen=True, slots=True)
 class GaussianNoise(Noise):
-    """Adds to each integer independent noise with P[x] proportional to exp(-x**2 / (2 variance)).
+    """Independent noise X for each integer, with P[x] proportional to exp(-x**2 / (2 variance)).
 
     Formal guarantee: integers that one person moves by at most L in L2 are released with rho = L**2
     / (2 variance) zero-concentrated differential privacy (Canonne, Kamath and Steinke 2020, theorem

@@ -34,7 +34,8 @@ _SURELY = 0.999  # a key that was shown as often as that counts as if it always 
 
 
 class Bar(NamedTuple):
-    """Whether the sum of the first ``components`` is at least ``least``."""
+    """Condition for a key to be shown: the sum of its first ``components`` noisy integers is at
+    least ``least``."""
 
     components: int
     least: int
@@ -403,7 +404,7 @@ class TruncatedVector(Truncated):
 @register
 @dataclass(frozen=True)
 class LaplaceThreshold(Threshold, LaplaceNoise):
-    """Shows what discrete Laplace noise leaves of a key that passes a bar.
+    """Discrete Laplace noise on the counts of each key, shown only for keys that pass a threshold.
 
     Formal guarantee: that of the noise on the integers of keys which others have too; and a key
     that one person alone has is shown with the probability that `at` was given, at most, in any of
@@ -470,7 +471,7 @@ def _choose(n: Any, k: int) -> Any:
 @register
 @dataclass(frozen=True)
 class GaussianThreshold(Threshold, GaussianNoise):
-    """Shows what discrete Gaussian noise leaves of a key that passes a bar.
+    """Discrete Gaussian noise on the counts of each key, shown only for keys that pass a threshold.
 
     Formal guarantee: that of the noise on the integers of keys which others have too; and a key
     that one person alone has is shown with the probability that `at` was given, at most, in any of
