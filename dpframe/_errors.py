@@ -214,8 +214,7 @@ def unknown_column(name: Hashable, known: Iterable[Hashable]) -> UnknownColumn:
 
 def progress(total: int, label: str) -> Iterator[int]:
     """Yield the numbers below ``total``, with a progress bar in a terminal or a notebook. The bar
-    needs tqdm, and appears after a second. ``total`` must be public, since the bar would show what
-    the data decide.
+    needs tqdm, and appears after a second. ``total`` must be public, since the bar shows it.
 
     >>> sum(progress(4, "steps"))
     6

@@ -28,7 +28,7 @@ class Options:
 
     @property
     def extend_pandas(self) -> bool:
-        """Switch that lets functions such as ``pd.cut`` and ``pd.to_datetime`` take tracked columns.
+        """Switch that lets ``pd.cut``, ``pd.to_datetime`` and others take tracked columns.
 
         ``import dpframe`` replaces 18 functions of pandas to this end, for the whole process. They
         do what they did with all other arguments. ``False`` puts the originals back.

@@ -282,7 +282,7 @@ def with_names(text: str, names: Mapping[str, Any]) -> str:
 
 
 def refuse(what: str) -> NoReturn:
-    """Says what to write instead."""
+    """Raise the error that says what to write instead."""
     raise Refused(ADVICE[what])
 
 

@@ -135,7 +135,7 @@ def level(value: object) -> float:
 
 
 def flag(value: object, name: str) -> bool:
-    """True or False, as given; anything else is refused, also 0 and 1."""
+    """Return True or False as given; anything else is refused, also 0 and 1."""
     if not isinstance(value, bool | np.bool_):
         raise BadType(f"{name}= must be True or False, not {type(value).__name__}.")
     return bool(value)
@@ -258,8 +258,8 @@ def _evenly(lower: float, upper: float, number: int) -> tuple[float, ...] | None
 
 
 def even_edges(pair: Bounds, number: int, subject: str) -> tuple[float, ...]:
-    """Return the edges of ``number`` equally wide bins between two bounds, as ``np.linspace`` has
-    them."""
+    """Return the edges of ``number`` equally wide bins between two bounds. ``subject`` names what
+    is binned, for errors."""
     if number > MAX_BINS:
         raise BadValue(f"{number} bins are more than 2**24, the most that are supported.")
     points = (_evenly if number <= _FEW else _evenly.__wrapped__)(pair.lower, pair.upper, number)

@@ -83,7 +83,8 @@ _LARGE_MU = 1e5
 def gaussian_sigma(
     epsilon: Real, delta: Real, *, sensitivity: Real = 1, method: str = "analytic"
 ) -> float:
-    """Return the standard deviation of Gaussian noise that gives (epsilon, delta), rounded up.
+    """Return the standard deviation of Gaussian noise that makes a release (epsilon,
+    delta)-private, rounded up. ``sensitivity`` is how far one person moves the vector in L2.
 
     *Formal guarantee.* f + N(0, sigma**2) in each coordinate is (epsilon, delta)-private if one
     person moves the vector f by at most S = ``sensitivity`` in L2.
@@ -115,8 +116,8 @@ def gaussian_sigma(
 
 
 def gaussian_epsilon(sigma: Real, delta: Real, *, sensitivity: Real = 1) -> float:
-    """Return the least epsilon of Gaussian noise at this delta, rounded up: `gaussian_sigma`
-    backwards.
+    """Return the least epsilon at which Gaussian noise of deviation ``sigma`` is (epsilon,
+    delta)-private, rounded up. It inverts `gaussian_sigma`.
 
     *Formal guarantee.* f + N(0, sigma**2) is (answer, delta)-private if one person moves f by at
     most ``sensitivity`` in L2 (Balle and Wang 2018, theorem 8). It is 0 where delta alone covers
@@ -132,7 +133,8 @@ def gaussian_epsilon(sigma: Real, delta: Real, *, sensitivity: Real = 1) -> floa
 
 
 def gaussian_delta(sigma: Real, epsilon: Real, *, sensitivity: Real = 1) -> float:
-    """Return the least delta of Gaussian noise at this epsilon, rounded up; never below 2**-900.
+    """Return the least delta at which Gaussian noise of deviation ``sigma`` is (epsilon,
+    delta)-private, rounded up; never below 2**-900.
 
     *Formal guarantee.* f + N(0, sigma**2) is (epsilon, answer)-private if one person moves f by at
     most ``sensitivity`` in L2 (Balle and Wang 2018, theorem 8). At epsilon 0 it is the total

@@ -49,8 +49,8 @@ _BITS = 2048  # enough to tell exp(-epsilon) from what doubles can hold of it
 
 
 def epsilon_of(delta: Real) -> float:
-    """Return the epsilon of a person who answers yes or no truly with probability 1/2 + delta,
-    rounded up.
+    """Return the epsilon of randomized response in which the truth is told with probability 1/2 +
+    delta, rounded up.
 
     *Formal guarantee.* The answer is epsilon-private for ``epsilon = ln((1/2 + delta) / (1/2 -
     delta))``, and for none below; the notes call it O(delta), since it is 4 delta to first order.
@@ -110,8 +110,8 @@ def delta_of(epsilon: Real) -> float:
 
 
 def truth_of(epsilon: Real, k: int = 2) -> float:
-    """Return the probability of a true answer among k values, ``e**epsilon / (e**epsilon + k -
-    1)``, rounded down.
+    """Return the probability of a true answer in randomized response among k values: ``e**epsilon /
+    (e**epsilon + k - 1)``, rounded down.
 
     >>> truth_of(1), truth_of(1, k=10)
     (0.7310585786300048, 0.23196931668407392)
@@ -266,8 +266,8 @@ def _kind_of(
 def estimate(
     reports: pd.Series[Any], by: pd.Series[Any] | None = None, *, rows: float | None = None
 ) -> pd.DataFrame:
-    """Return the estimate from many reports: the frequency and the count of each value, or the mean
-    and the sum of a number.
+    """Return an unbiased estimate from many randomized reports. It has the frequency and the count
+    of each value, or the mean and the sum of a number.
 
     ``by`` makes groups. A public Series with the same index gives an estimate for each of its
     values. Another Series of reports gives the share of all rows that have each pair of values

@@ -173,7 +173,7 @@ class Accountant:
     @classmethod
     def _of(cls, rule: Filter, empty: Any, population: str | None, file: str | None) -> Accountant:
         """Return an accountant from arguments that were checked before. ``rule`` is the composition
-        rule, and ``empty`` its state before any charge."""
+        rule, and ``empty`` its value before any charge. ``file`` is the ledger's address."""
         accountant = cls.__new__(cls)
         accountant._begin(rule, empty, population, file)
         return accountant
@@ -283,7 +283,8 @@ class Accountant:
 
     @property
     def budget(self) -> Budget:
-        """The budget, spent and left; `Budget.report` compares the accountants.
+        """Budget of the population, with what is spent and left; `Budget.report` compares the
+        accountants.
 
         It has as many shares as the last `open` with ``queries=`` said.
         """
@@ -574,7 +575,7 @@ class Accountant:
 
     @property
     def ledger(self) -> pd.DataFrame:
-        """Every debit, whether or not its answer ever left.
+        """Table of all debits, whether or not their answers were ever released.
 
         ``epsilon`` and ``delta`` are the guarantee of the release by itself, ``used`` the part of
         the budget that was gone then.
@@ -608,7 +609,7 @@ class Accountant:
 
     @property
     def declarations(self) -> pd.DataFrame:
-        """Every fact that is public because you said so."""
+        """Table of all facts that are public because the owner declared them."""
         entries = self._entries("declaration")
         rows = [(pd.Timestamp(e.when), *(_json(e)[k] for k in DECLARED)) for e in entries]
         return pd.DataFrame(rows, columns=["when", *DECLARED])
@@ -617,7 +618,7 @@ class Accountant:
         return [e for e in self._store.entries(self._population) if e.kind == kind]
 
     def plot(self, ax: Any = None) -> Any:
-        """Plot the used part of the budget after each debit, over time. ``ax`` are matplotlib axes
+        """Plot the used share of the budget after each debit, over time. ``ax`` are matplotlib axes
         to draw on; axes are returned.
 
         Its times are those of the ledger. `Budget.plot` shows where it stands now, and what other
@@ -635,8 +636,9 @@ class Accountant:
 
 
 def tell(level: int, what: str, account: Accountant, questions: str) -> None:
-    """Log a debit or a refusal: the question, the population, and the used part of the budget. All
-    of that is public. An error of a log handler is dropped, since the debit is on record."""
+    """Log a debit or a refusal: the question, the population, and the used part of the budget.
+    ``what`` is the event's name, and all of it is public. An error of a log handler is dropped,
+    since the debit is recorded already."""
     with suppress(Exception):
         gone = account._get_used_part(account._state)
         extra = {"population": account.population, "question": questions, "used": gone}

@@ -32,7 +32,7 @@ def populations(path: str) -> list[Accountant]:
 
 
 def as_json(path: str) -> str:
-    """Return the whole ledger as JSON: terms, budget, debits and declarations of each
+    """Return the whole ledger as JSON: budget, rule of composition, debits and declarations of each
     population."""
     records = [
         {

@@ -178,8 +178,8 @@ class FileStore(Once):
             return entry
 
     def entries(self, population: str, after: int = 0) -> list[Entry]:
-        # There is no index: a damaged one would miss entries that the chain has.
         """Return the entries of a population whose number is above ``after``."""
+        # There is no index: a damaged one would miss entries that the chain has.
         sql = (
             'SELECT id, "when", kind, body FROM entries WHERE id > ? AND population = ? ORDER BY id'
         )

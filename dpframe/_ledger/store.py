@@ -216,9 +216,9 @@ class MemoryStore(Once):
     place = "memory:"
 
     def __init__(self, ledger: str = place) -> None:
-        # With the moment and the debit where the entry is not written yet.
         """Create an empty ledger in the memory of this process. ``ledger`` is its address, which is
         always the same."""
+        # With the moment and the debit where the entry is not written yet.
         self._entries: list[tuple[str, Entry, tuple[datetime, Debit] | None]] = []
         self._lock = threading.RLock()
         self._process = os.getpid()
@@ -245,13 +245,13 @@ class MemoryStore(Once):
 
     @staticmethod
     def exists(ledger: str) -> bool:
-        """Always: it comes with the process."""
+        """Return True: the memory comes with the process."""
         return True
 
     @contextmanager
     def transaction(self) -> Iterator[None]:
-        # Before the lock: a thread that does not exist in the child may have held it.
         """Hold the lock for a block; if the block fails, its entries are removed."""
+        # Before the lock: a thread that does not exist in the child may have held it.
         if os.getpid() != self._process:
             raise SessionError(FORKED)
         with self._lock:
@@ -343,8 +343,8 @@ def charge_of(body: dict[str, Any]) -> Charge:
 
 
 def pack(raw: Sequence[Any]) -> list[Any]:
-    """Return the arrays of a release in a form that JSON can hold. Integers become base64 of
-    little-endian int64, or digits where they are longer. Text of one dimension stays."""
+    """Return the arrays of a release as lists and dicts that JSON can hold. Integers become base64
+    of little-endian int64, or digits where they are longer. Text of one dimension stays."""
     packed: list[Any] = []
     for array in raw:
         if array.dtype.kind == "U" or (array.dtype == object and array.ndim == 1):
@@ -362,7 +362,7 @@ def unpack(packed: Sequence[Any]) -> list[Any]:
 
 
 def decode_payload(p: Any) -> Any:
-    """Return one array of a release from its form in JSON, the inverse of `pack`."""
+    """Return one array of a release from what `pack` made of it for JSON."""
     if isinstance(p, list):
         return np.array([[int(x) for x in row] for row in p], dtype=object)
     if "text" in p:

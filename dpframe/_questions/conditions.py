@@ -61,8 +61,8 @@ def _code(condition: Expr) -> bytes:
 
 
 def _codes_of(condition: Expr, kind: type[And | Or]) -> Iterator[bytes]:
-    """Yield the bytes that identify each condition that nested nodes of one class (``And`` or
-    ``Or``) join."""
+    """Yield the bytes that identify each condition that nested nodes of the class ``kind`` (``And``
+    or ``Or``) join."""
     waiting = [condition]
     while waiting:
         one = waiting.pop()

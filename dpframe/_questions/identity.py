@@ -98,7 +98,8 @@ def identify_choice(
 
 
 def find_counted_condition(statistic: Statistic) -> Expr | None:
-    """Return the condition on the rows that a statistic counts, or None.
+    """Return the condition on rows that a statistic counts, or None if it is no such count. Counts
+    of one condition are one question, however they are written.
 
     Each has the sensitivity of a count of rows, and so the same noise at the same price. Of people
     both count at most as many rows. The sum of a condition is no such count there: it is scaled,
@@ -115,8 +116,8 @@ def find_counted_condition(statistic: Statistic) -> Expr | None:
 
 
 def rearrange_parts(parts: Sequence[Any], recorded: Identity, wanted: Identity) -> list[Any]:
-    """Return the recorded parts of an equal question, one for each vector, in the order that
-    ``wanted`` has them."""
+    """Return recorded items, one for each vector of integers, in the order that the equal question
+    ``wanted`` has them. ``recorded`` is the identity that they were recorded under."""
     arranged = list(parts)
     for place, source in zip(wanted.order, recorded.order, strict=True):
         arranged[place] = parts[source]

@@ -435,7 +435,7 @@ class Finding(Seeking):
 
     def forms(self, plan: Plan, unit: Unit, size: int | None) -> tuple[Form, ...]:
         """Return the shapes and types of the released arrays: the keys, and the integers of each
-        statistic. The number of keys is part of the answer, so it is None here."""
+        statistic. The number of keys is an answer itself, so it is None here."""
         arranged, _ = self._arrange(unit)
         forms = [Form((None,), "U")]  # the number of keys is a part of the answer
         for part, (statistic, _) in zip(plan.parts, arranged, strict=True):
@@ -445,7 +445,8 @@ class Finding(Seeking):
         return tuple(forms)
 
     def run(self, data: Engine, plan: Plan, unit: Unit, noise: AddNoise) -> tuple[Array, ...]:
-        """Return the keys that pass the threshold, with their noisy integers."""
+        """Return the group keys that pass the threshold, as text, with the noisy integers of each
+        statistic for these groups."""
         arranged, place = self._arrange(unit)
         primitives = {p for s, _ in arranged for p in s.primitives}
         texts, reduced = data.occurring(self.exprs, self.where, unit, primitives)

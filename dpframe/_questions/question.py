@@ -83,10 +83,7 @@ def enclose_output(
 ) -> tuple[Any, Any]:
     """Return the confidence interval of one output of a release, as the low and the high end of
     each group. ``place`` is the index of the output. ``about`` says whether noise alone is covered,
-    or the sampling of a population too.
-
-    It covers the noise, or what else it is to be ``about``.
-    """
+    or the sampling of a population too."""
     cell = plan.cells[place]
     aggregate = AGGREGATES[cell.aggregate]
     if aggregate.picks:
@@ -125,8 +122,8 @@ def _enclose_chosen_quantile(
     """Return the confidence interval of a quantile that a noisy choice found. Other quantiles
     chosen in the same release narrow it.
 
-    No level misses by more ranks than this level allows for all of them. For a population, half of
-    the risk is that of a sample.
+    All quantiles of the release are bounded at once, each at its share of the risk. For a
+    population, half of the risk goes to sampling.
     """
     aggregate, m = AGGREGATES[cell.aggregate], get_noisy_sums(plan, raw, cell)
     if not about.levels:
@@ -144,7 +141,7 @@ def find_shown_levels(plan: Plan, raw: tuple[Any, ...], level: float) -> NDArray
     """Return for each group found by a threshold the confidence level to use, so that its interval
     covers with probability ``level``.
 
-    None if there is no threshold.
+    It is None if there is no threshold.
     """
     for part, integers in zip(plan.parts, raw, strict=False):
         levels: NDArray[np.float64] | None = part.noise.levels(integers, level)
@@ -417,7 +414,7 @@ class Query(Question):
     ) -> Plan:
         """Return the plan of these outputs: which noise or choice the price buys for each vector.
 
-        It is pure, and the only place where the price of outputs becomes a scale of noise.
+        No data is read. Only here the price of outputs becomes a scale of noise.
         """
         prepared = self._prepare(unit, public_rows)
         text = str(self if self.vectors is None else self._new_outputs(unit, public_rows))

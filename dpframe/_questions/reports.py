@@ -169,7 +169,7 @@ def pack_reports(codes: Codes, k: int) -> tuple[NDArray[np.int64], NDArray[np.in
     """Return randomized reports packed into as few 64-bit words as possible, and their number. Each
     report is an integer below ``k``.
 
-    Ten million reports of yes or no take 1.25 MB.
+    For example, ten million reports of yes or no take 1.25 MB.
     """
     bits = find_report_width(k)
     if bits == 16:

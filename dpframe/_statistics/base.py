@@ -99,8 +99,8 @@ class Grid:
 
     @staticmethod
     def for_magnitude(bounds: Bounds, bits: int, integral: bool) -> Grid:
-        """Return the finest grid on which the larger bound in size stays below ``2**bits`` steps.
-        With ``integral`` the steps are at least 1, since finer ones would gain nothing.
+        """Return the finest grid on which values between the bounds stay below ``2**bits`` steps in
+        size. With ``integral`` the steps are at least 1, since the values are whole.
 
         Whole numbers that fit stay whole.
         """
@@ -110,8 +110,8 @@ class Grid:
 
 @lru_cache(maxsize=4096)
 def place_on_grid(bound: float, exponent: int) -> int:
-    # Python's round and numpy's rint agree: ties to even.
     """Return the whole number of steps that is nearest to a bound."""
+    # Python's round and numpy's rint agree: ties to even.
     return round(Fraction(bound) * Fraction(2) ** exponent)
 
 
@@ -306,9 +306,9 @@ class Statistic(ABC):
         """Return the largest change that one row can cause, over all groups together."""
 
     def of_person(self, unit: Unit, groups: int | None) -> Sensitivity:
-        """Return the sensitivity to one person: R rows in each of G groups, as the contribution
-        limits say (docs/guarantees/people.md). ``groups`` is the number of groups, or None without
-        groups."""
+        """Return how far one person can move the integers: R rows in each of G groups, as the
+        contribution limits say (docs/guarantees/people.md). ``groups`` is the number of groups, or
+        None without groups."""
         row_sensitivity = self.sensitivity(unit, groups is not None)
         if not unit.people:
             return row_sensitivity

@@ -29,8 +29,8 @@ from dpframe._statistics.base import (
 
 
 def _one_hot(unit: Unit, grouped: bool) -> Sensitivity:
-    # A row is in at most one group: replaced, it may leave one group and enter another.
     """Return the sensitivity of counts where a row is in at most one."""
+    # A row is in at most one group: replaced, it may leave one group and enter another.
     return Sensitivity(2, 2) if unit.replaces and grouped else Sensitivity(1, 1)
 
 
@@ -260,9 +260,9 @@ class DistinctCount(Statistic):
 
 
 def _bound_distinct(most: int, unit: Unit, grouped: bool) -> Sensitivity:
-    # Without groups both people of a pair raise the same count, so only one of them matters.
     """Return the sensitivity of counts of distinct values, if one person has at most ``most`` of
     them."""
+    # Without groups both people of a pair raise the same count, so only one of them matters.
     if unit.replaces and grouped:
         return Sensitivity(2 * most, 2 * most**2)
     return Sensitivity(most, most**2)

@@ -74,10 +74,10 @@ class Scores(_Choice):
         return min(provable, 2 * self._steps(self.moves))
 
     def reach_of_person(self, unit: Unit, groups: int | None) -> int:
-        # Each total of many rows is rounded once more, by at most half a step. So the scores of two
-        # people differ by one step more.
         """Return the most by which one person moves one total against another. A stated limit
         ``moves`` on the effect of one row may lower it."""
+        # Each total of many rows is rounded once more, by at most half a step. So the scores of two
+        # people differ by one step more.
         rows, _ = unit.reach(groups)
         if self.moves is None or not unit.people:
             return self.reach(unit) * rows

@@ -166,8 +166,8 @@ def _probability(value: Any, name: str) -> Fraction:
 
 
 def _log(ratio: Fraction) -> float:
-    """Return the logarithm of a fraction to the last digits, also close to 1 and beyond the range
-    of doubles."""
+    """Return the logarithm of a fraction as a double. It is accurate to the last digits close to 1,
+    too, and beyond the range of doubles."""
     if Fraction(1, 2) < ratio < 2:
         return math.log1p(float(ratio - 1))
     return math.log(ratio.numerator) - math.log(ratio.denominator)

@@ -296,8 +296,8 @@ def hits(values: Any, thresholds: Any) -> tuple[Any, Any, Any]:
 
 
 def loss(p: Any, n: int, q: Any, m: int, delta: float, risk: float) -> Any:
-    """ln((P - delta) / Q) with P and Q replaced by their Clopper-Pearson bounds, at half the risk
-    each."""
+    """Return ln((P - delta) / Q) with P and Q replaced by their Clopper-Pearson bounds, at half the
+    risk each."""
     low, high = at_least(p, n, risk / 2), at_most(q, m, risk / 2)
     return np.where(low > delta, np.log(np.maximum(low - delta, 1e-300) / high), -np.inf)
 

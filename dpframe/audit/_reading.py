@@ -84,7 +84,8 @@ class AnswerShape:
         return not (self.varying or self.codes or self.sizes)
 
     def read(self, draws: Any) -> Floats | list[Any]:
-        """Return answers as a matrix with a row for each draw, or as a list of labels."""
+        """Return answers of an audit as a matrix with a row for each draw, or as a list of labels.
+        ``draws`` are the answers."""
         if isinstance(draws, np.ndarray) and draws.ndim == 2:
             return draws
         rows = [cells(draw) for draw in draws]
@@ -166,8 +167,8 @@ def unhashable() -> BadType:
 
 
 def cells(draw: Any) -> dict[Path, Any]:
-    """Each number or label of an answer, by its path. Tables are read by label, since noise may
-    have sorted them."""
+    """Return each number or label of an answer, by its path. Tables are read by label, since noise
+    may have sorted them."""
     return dict(_cells(draw, ()))
 
 

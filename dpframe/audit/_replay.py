@@ -460,8 +460,8 @@ def _compare(
 
 
 def _shape_of(call: _NoiseCall) -> tuple[Any, ...]:
-    """Return what two runs must agree on in a call: its part of the plan, and the shape of its
-    integers. The number of found keys may differ."""
+    """Return what two runs must agree on in a call: which noisy vector of the plan it is, and the
+    shape of its integers. The number of found keys may differ."""
     return call.part, call.integers.shape if call.keys is None else (
         *call.integers.shape[:-1],
         "keys",

@@ -103,9 +103,9 @@ class Descent(Fit):
     def plan(
         self, unit: Unit, price: Price, public_rows: int | None, declared: tuple[Word, ...]
     ) -> Plan:
-        # Sampling hides less of a replaced person, and is not counted on there.
         """Return the plan of a fit by noisy gradient steps: the noise of the first release and of
         each step, within the price."""
+        # Sampling hides less of a replaced person, and is not counted on there.
         sampled = self.rate < EVERYBODY and not unit.replaces
         moves = 4 if unit.replaces else 1
         squared = CLIP**2 * moves

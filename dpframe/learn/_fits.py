@@ -78,8 +78,8 @@ class Fit(Question):
         expected: str,
         declared: tuple[Word, ...],
     ) -> Plan:
-        """Return the plan of a fit from its parts. ``offer`` has the privacy loss, and ``expected``
-        is a text about the error."""
+        """Return the plan of a fit. ``parts`` are its noisy vectors, ``offer`` has the privacy
+        loss, and ``expected`` is a text about the error."""
         limit = unit.limit(False)
         return Plan(
             str(self),
@@ -119,7 +119,7 @@ SHOWN = 8  # features whose own error a plan tells
 
 
 def errors_text(errors: list[tuple[str, float]], form: str = "{name} ±{error:.3g}") -> str:
-    """Errors by feature, as text."""
+    """Return errors by feature, as text."""
     texts = [form.format(name=name, error=error) for name, error in errors[:SHOWN]]
     return ", ".join(texts) + (", ..." if len(errors) > SHOWN else "")
 
@@ -201,8 +201,8 @@ class OutputFit(Fit):
         return np.asarray(raw[0][:, 0], dtype=np.float64) * plan.parts[0].step
 
     def regulariser(self, plan: Plan, unit: Unit) -> float:
-        # A chosen regulariser is a power of two, so it follows from the step.
         """Return the strength of the regulariser that a plan was made with."""
+        # A chosen regulariser is a power of two, so it follows from the step.
         return (
             power_below(self.lipschitz(unit)) * 2.0**-20 / plan.parts[0].step
             if self.l2 is None

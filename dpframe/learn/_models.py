@@ -107,8 +107,9 @@ class _Model(ABC):
     def fit(
         self, X: Any, y: Any, *, bounds: Mapping[Any, Any] | None = None, **payment: Any
     ) -> Any:
-        """Return the model, fitted to tracked columns: ``model.fit(p[["age", "bmi"]],
-        p["readmitted"])``. See `PrivateFrame.fit`."""
+        """Return this model, fitted to columns of a private frame: ``model.fit(p[["age", "bmi"]],
+        p["readmitted"])``. See `PrivateFrame.fit`. ``payment`` has the price, such as
+        ``epsilon=``."""
         if not isinstance(X, PrivateFrame):
             raise BadType(
                 'X must be columns of a session, p[["age", "bmi"]], and y one of them, p["readmitted"]. This model is for '
@@ -159,8 +160,8 @@ class _Model(ABC):
         unit = frame._session.limit_unit(check_payment(price))
 
         def finish(release: Release) -> _Model:
+            """Return the model with the released coefficients set."""
             # The question about statistics does not depend on l2, and is asked without it.
-            """Store the released coefficients in the model, and return it."""
             solver = task if self.l2 is None else replace(task, l2=self.l2)
             self._learn(names, design, solver.coefficients(release.plan, release.raw), release.plan)
             self.l2_ = solver.regulariser(release.plan, unit)
@@ -278,7 +279,7 @@ class _Model(ABC):
             raise _checks.no_attribute(self, name)
 
     def __repr__(self) -> str:
-        """Return the call that makes this model, without arguments that are None."""
+        """Return the call that makes this model, with those of its main arguments that are set."""
         arguments = {
             "method": self.method,
             "epsilon": self.epsilon,
@@ -484,7 +485,7 @@ class LinearRegression(_Model):
         return self._scores(X)
 
     def score(self, X: Any, y: Any) -> float:
-        """R squared on public data: 1 less the squared errors over those of the mean."""
+        """Return R squared on public data: 1 less the squared errors over those of the mean."""
         predicted = self.predict(X)
         y = _checks.public_target(y, len(predicted), number=True)
         return float(1 - np.sum((y - predicted) ** 2) / np.sum((y - y.mean()) ** 2))

@@ -156,8 +156,8 @@ class Objective(Fit):
 
 
 def largest_mu(epsilon: float, delta: float, directions: int) -> float:
-    """Return the largest mu, rounded down, at which the loss mu |N| + mu**2 / 2 exceeds epsilon
-    with delta at most. It says how little noise objective perturbation may use.
+    """Return the largest mu, rounded down, at which the losses mu |N| + mu**2 / 2 exceed epsilon by
+    delta at most. It says how little noise objective perturbation may use at (epsilon, delta).
 
     |N| is the length of a standard Gaussian vector in that many dimensions. In one it is either half of a Gaussian pair, so
     its curve is twice that pair's where epsilon >= mu**2 / 2; in more the probability itself is taken.

@@ -104,7 +104,7 @@ class Problem:
 
     def bound_gradient(self, w: Any, kind: Any = np.float64) -> tuple[Any, float]:
         """Return the gradient at the coefficients ``w``, and a bound on its norm that includes
-        rounding. ``kind`` is the type of float to compute in.
+        rounding. ``kind`` is the float type to compute in, such as longdouble.
 
         A dot product of m terms is off by at most m u times the sum of their sizes, in whatever
         order it is added.

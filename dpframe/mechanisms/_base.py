@@ -232,7 +232,7 @@ class Pure(Mechanism):
 
 
 class Noise(Mechanism):
-    """Adds independent noise to each integer: the noisy integers leave, so intervals follow from
+    """Independent noise for each integer: the noisy integers are released, so intervals follow from
     its law."""
 
     __slots__ = ()
@@ -241,7 +241,7 @@ class Noise(Mechanism):
 
     @abstractmethod
     def draw(self, size: int) -> NDArray[Any]:
-        """``size`` independent noises: 64-bit integers, or Python's where the law has wider
+        """Return ``size`` independent noises: 64-bit integers, or Python's where the law has wider
         ones."""
 
     @property
@@ -257,7 +257,7 @@ class Noise(Mechanism):
         """Return how many standard deviations bound any weighted sum of noises with probability
         ``level``, by Chebyshev's inequality.
 
-        A kind whose sums tend to a known law says less, for continuous noise.
+        Subclasses whose sums tend to a known law return less, for continuous noise.
         """
         return 1 / math.sqrt(1 - level)
 
@@ -295,13 +295,13 @@ class Noise(Mechanism):
 
     @classmethod
     def offer(cls, distances: Sequence[tuple[int, int]], price: Price) -> Offer | None:
-        """Noise for vectors that share a price, each moved by (L1, L2 squared) at most; None where
-        the price buys none."""
+        """Return noise for vectors that share a price, or None if the price buys none.
+        ``distances`` has the L1 and the squared L2 sensitivity of each."""
         return None
 
     @classmethod
     def refusal(cls, price: Price) -> str:
-        """Why this price buys none."""
+        """Return the text of the error that says why this price buys no such noise."""
         return NO_EPSILON
 
 
@@ -429,8 +429,8 @@ def loss_of(moved: Sequence[tuple[Mechanism, int]]) -> Loss | None:
     """Return the joint privacy loss of one release by several mechanisms. ``moved`` has each
     mechanism with the sensitivity of its integers, which is 0 if nobody moves them.
 
-    None if nobody moves any, and where their kinds add up by different rules, which no planner
-    mixes.
+    It is None if nobody moves any. It is also None if the mechanisms compose by different rules,
+    which no planner mixes.
     """
     counted = [(mechanism, distance) for mechanism, distance in moved if distance]
     rules = {type(mechanism).together.__func__ for mechanism, _ in counted}  # type: ignore[attr-defined]  # a class method

@@ -107,7 +107,7 @@ def rate_of(wanted: float) -> int:
 
 
 def thrown(rate: int, n: int) -> Bools:
-    """`n` independent coins, each True with probability rate / 2**16, exactly: who takes part in a
-    step."""
+    """Return `n` independent coins, each True with probability rate / 2**16, exactly: who takes
+    part in a step."""
     heads: Bools = draw_integers(n, "<u2") < rate
     return heads

@@ -59,7 +59,7 @@ _OVERFLOW: Final = "the noise does not fit 62 bits. Use a coarser grid or a larg
 
 
 def random_bytes(n: int) -> bytes:
-    """`n` uniform bytes of the operating system's generator; nothing else in dpframe reads
+    """Return `n` uniform bytes of the operating system's generator; nothing else in dpframe reads
     randomness."""
     return os.urandom(n)
 
@@ -98,7 +98,7 @@ def exp_interval(num: int, den: int, bits: int) -> tuple[int, int]:
 
 
 def one_minus_exp_interval(num: int, den: int, bits: int) -> tuple[int, int]:
-    """Integers ``lo <= 2**bits (1 - exp(-num/den)) <= hi`` with ``hi - lo <= 2``."""
+    """Return integers ``lo <= 2**bits (1 - exp(-num/den)) <= hi`` with ``hi - lo <= 2``."""
     lo, hi = exp_interval(num, den, bits)
     return (1 << bits) - hi, (1 << bits) - lo
 
@@ -449,7 +449,8 @@ class _Split(NamedTuple):
         return size + 1
 
     def block(self, n: int) -> Integers:
-        """Draw at most `n` numbers at once. Rejected ones are left out."""
+        """Draw at most `n` numbers at once, each from a high part and low bits. Rejected ones are
+        left out."""
         words = _random_words(2 * n)
         words, low_words = words[:n], words[n:]
         high = self.high.magnitudes(words)
@@ -486,7 +487,8 @@ class _Gaussian(NamedTuple):
 
     @classmethod
     def of(cls, num: int, den: int) -> _Gaussian:
-        """Prepare a sampler of the discrete Gaussian with variance num / den."""
+        """Prepare a sampler of the discrete Gaussian with variance num / den. It rejects from
+        Laplace noise whose scale ``t`` is the next whole number above the deviation."""
         t = math.isqrt(num // den) + 1
         unit, under = den * t, 2 * num * den * t**2
         if num >= INT64_VARIANCE * den:  # python integers: the doubles below are not used
@@ -502,7 +504,8 @@ class _Gaussian(NamedTuple):
         return _Uniform(v, 32).below(partial(exp_interval, *self.gamma(y)))
 
     def draw_one(self) -> int:
-        """Draw one number by rejection from discrete Laplace noise."""
+        """Draw one discrete Gaussian number by rejection from discrete Laplace noise. Doubles
+        decide where they can, and exact arithmetic elsewhere."""
         while True:
             y, v = self.proposal.draw_one(), int.from_bytes(random_bytes(4), "little")
             top = (abs(y) * self.unit - self.num) ** 2
@@ -518,7 +521,7 @@ class _Gaussian(NamedTuple):
         return 3 * size // 2 + 8  # three in four are kept, fewer at variances below 1
 
     def block(self, n: int) -> Integers:
-        """Draw at most `n` numbers at once. Rejected ones are left out."""
+        """Draw at most `n` discrete Gaussian numbers at once. Rejected ones are left out."""
         y = self.proposal.block(n)
         v = np.frombuffer(random_bytes(4 * len(y)), dtype="<u4")
         gamma = np.abs(y).astype(np.float64)
@@ -531,7 +534,8 @@ class _Gaussian(NamedTuple):
 def _draw_survivors(
     gamma: Reals, y: Integers, v: NDArray[Any], survives: Callable[[int, int], bool]
 ) -> NDArray[np.bool_]:
-    """Return which y are kept, each with probability ``exp(-gamma)``.
+    """Return a mask of the proposals ``y`` that are kept in rejection sampling, each with
+    probability ``exp(-gamma)``.
 
     A uniform number for each begins with the 32 bits v. Doubles decide what is clear, and
     `survives` the rest. `gamma` is overwritten.

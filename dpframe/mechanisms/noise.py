@@ -28,7 +28,7 @@ COARSE = 64.0
 @register
 @dataclass(frozen=True, slots=True)
 class LaplaceNoise(PureNoise):
-    """Adds to each integer independent noise with P[x] proportional to exp(-|x| / scale).
+    """Independent noise X for each integer, with P[x] proportional to exp(-|x| / scale).
 
     Formal guarantee: integers that one person moves by at most ``l1`` in L1 are released with
     epsilon at most ``l1 / scale``, under the neighbouring relation of that sensitivity (Ghosh,
@@ -121,7 +121,7 @@ class LaplaceNoise(PureNoise):
 @register
 @dataclass(frozen=True, slots=True)
 class GaussianNoise(Noise):
-    """Adds to each integer independent noise with P[x] proportional to exp(-x**2 / (2 variance)).
+    """Independent noise X for each integer, with P[x] proportional to exp(-x**2 / (2 variance)).
 
     Formal guarantee: integers that one person moves by at most L in L2 are released with rho = L**2
     / (2 variance) zero-concentrated differential privacy (Canonne, Kamath and Steinke 2020, theorem
@@ -244,8 +244,8 @@ class GaussianNoise(Noise):
 
     @staticmethod
     def spread(level: float) -> float:
-        """Deviations within which any weighted sum of continuous such noise stays with probability
-        ``level``."""
+        """Return how many standard deviations bound any weighted sum of continuous Gaussian noises
+        with probability ``level``."""
         return normal_quantile(level)
 
     def reach(self, level: float, terms: int) -> float:
@@ -343,9 +343,10 @@ def discrete_reach(
     level: float,
     terms: int,
 ) -> float:
-    """Return a t that bounds a weighted sum of whole-number noises, divided by the norm of its
-    weights, with probability ``level``. Without rounding its law is nearer to zero than a
-    continuous one with ``spread`` and ``deviation``.
+    """Return a bound on a weighted sum of ``terms`` whole-number noises, divided by the norm of its
+    weights. It holds with probability ``level``. Before rounding, the noise is nearer to zero than
+    a continuous law with this ``spread`` and ``deviation``. ``quantile(p)`` bounds one noise with
+    probability p.
 
     Each of four bounds holds, and the least is taken
     (docs/guarantees/intervals.md#sums-of-several-noisy-integers).
@@ -361,8 +362,8 @@ def discrete_reach(
 
 
 def sum_quantile(weights: NDArray[np.float64], level: float, terms: int) -> int:
-    """Return the least t with P[|X1 + ... + Xterms| <= t] >= level, each with P[x] proportional to
-    weights[|x|]."""
+    """Return the least t with P[|X1 + ... + Xterms| <= t] >= level, by convolution. Each X is
+    independent, with P[x] proportional to weights[|x|]."""
     single_law = np.concatenate([weights[:0:-1], weights])
     single_law /= single_law.sum()
     law = single_law

@@ -99,8 +99,8 @@ class Response(Pure):
         return codes
 
     def release(self, entries: NDArray[Any], width: int | None = None) -> Codes:
-        """Reports of places, as `respond` makes them; of steps of a grid of this width, rounded to
-        the points before."""
+        """Return randomized reports of rows, as `respond` makes them. With a ``width`` the integers
+        are grid steps, and are rounded to the points first."""
         return self.respond(entries if width is None else round_to_points(entries, width, self.k))
 
     def epsilon_for(self, distance: int) -> Fraction:
@@ -112,7 +112,7 @@ class Response(Pure):
 
 def round_to_points(steps: NDArray[np.int64], width: int, points: int) -> Codes:
     """Round whole numbers 0 <= s <= width at random to a coarser grid, without bias. The results
-    are the places 1 to ``points`` of that grid.
+    are from 1, for s = 0, to ``points``, for s = width.
 
     ``E[place - 1] = s (points - 1) / width`` exactly. For ``points`` at most 256 and a width below
     2**32. A negative s is no number, and gets place 0.

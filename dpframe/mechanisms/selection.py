@@ -24,7 +24,7 @@ from dpframe.mechanisms._base import Choice, Form, Offer, Shape, pure, register
 @register
 @dataclass(frozen=True, slots=True)
 class NoisyMax(Choice):
-    """Adds one-sided geometric noise to each integer score and releases the place of the largest,
+    """Choice of the largest score after one-sided geometric noise on each; its index is released,
     and nothing else.
 
     Formal guarantee: with noise P[G >= t] = exp(-rate * t), the choice is epsilon-private for
@@ -68,8 +68,8 @@ class NoisyMax(Choice):
 @register
 @dataclass(frozen=True, slots=True)
 class NoisyTop(Choice):
-    """Peels: the noisy maximum, then that of what is left, ``rounds`` times; tells the places in
-    this order.
+    """Choice of the ``rounds`` largest scores: the noisy maximum, then that of the rest, and so on.
+    Their indices are released in this order.
 
     Formal guarantee: each round is a noisy maximum of ``rate * shift`` by itself, over candidates
     that earlier answers have fixed, so all of them together are epsilon-private for epsilon =
@@ -127,8 +127,8 @@ class NoisyTop(Choice):
 @register
 @dataclass(frozen=True, slots=True)
 class ExponentialChoice(Choice):
-    """Chooses place i with probability proportional to exp(rate * score[i]), and tells nothing
-    else.
+    """Choice of the index i with probability proportional to exp(rate * score[i]); nothing else is
+    released.
 
     Formal guarantee: let ``reach`` bound how much more one person can move one score than another,
     over all pairs of scores. For rate = epsilon / reach all privacy losses of the choice lie in an

@@ -34,7 +34,8 @@ _SURELY = 0.999  # a key that was shown as often as that counts as if it always 
 
 
 class Bar(NamedTuple):
-    """Whether the sum of the first ``components`` is at least ``least``."""
+    """Condition for a key to be shown: the sum of its first ``components`` noisy integers is at
+    least ``least``."""
 
     components: int
     least: int
@@ -61,8 +62,8 @@ class Threshold(Noise):
             """A key is shown if it passes any of these."""
 
         def above(self, components: int, t: Floats) -> Floats:
-            """P[X >= t] of the sum X of the noises of `components` components, as doubles, for
-            intervals."""
+            """Return P[X >= t] of the sum X of the noises of `components` components, as doubles,
+            for intervals."""
 
     @property
     def half(self) -> float:
@@ -122,9 +123,9 @@ class Threshold(Noise):
         return sure
 
     def levels(self, released: NDArray[Any], level: float) -> Floats:
-        """Return for each released key the confidence level to use for its interval. An interval of
-        the bare noise at that level covers with probability ``level``, given that the key passed
-        the threshold.
+        """Return for each released key the confidence level to use for its interval. An interval
+        for noise without a threshold then covers with probability ``level``, given that the key was
+        released.
 
         A miss is as likely as it is without a threshold, divided by the chance to be shown
         (docs/guarantees/keys.md). Rounded to a few different levels, towards wider intervals.
@@ -153,7 +154,8 @@ class Threshold(Noise):
 
 
 def _least(above: Callable[[int], float], each: float) -> int:
-    """Return the least t at which the decreasing function ``above`` is at most ``each``."""
+    """Return the least whole number t at which the decreasing function ``above`` is at most
+    ``each``: a threshold with that probability."""
     high = 1
     while above(high) > each:
         high *= 2
@@ -211,7 +213,7 @@ class Truncated(Threshold, Pure):
         return min(LaplaceNoise(self.scale).quantile(level, terms), terms * self.cut)
 
     def reach(self, level: float, terms: int) -> float:
-        """Deviations of the uncut noise within which any weighted sum of such noise stays with
+        """Return how many deviations of the uncut noise bound any weighted sum of such noise with
         probability ``level``."""
         return LaplaceNoise(self.scale).reach(level, terms)
 
@@ -366,8 +368,8 @@ class TruncatedVector(Truncated):
         first = each * (1 - (len(components) - 1) / _REST)
 
         def beyond(cut: int) -> float:
-            """Bound how likely a key of one person alone passes, if the noise is truncated at
-            ``cut``."""
+            """Return a bound on how likely a key of one person alone passes, if the noise is
+            truncated at ``cut``."""
             return (
                 float(_truncated_tail(a, cut, np.array(cut - per_key + 1.0))) * _UP
                 if cut > per_key
@@ -380,7 +382,7 @@ class TruncatedVector(Truncated):
         for c in components[1:]:
 
             def tail(t: int, c: int = c) -> float:
-                """Bound how likely ``c`` truncated noises reach ``t`` together."""
+                """Return a bound on how likely ``c`` truncated noises add up to ``t`` or more."""
                 return float(laplace_tail(a, c, t) / inside**c * _UP)
 
             rest.append(Bar(c, per_key + _least(tail, each / _REST)))
@@ -402,7 +404,7 @@ class TruncatedVector(Truncated):
 @register
 @dataclass(frozen=True)
 class LaplaceThreshold(Threshold, LaplaceNoise):
-    """Shows what discrete Laplace noise leaves of a key that passes a bar.
+    """Discrete Laplace noise on the counts of each key, shown only for keys that pass a threshold.
 
     Formal guarantee: that of the noise on the integers of keys which others have too; and a key
     that one person alone has is shown with the probability that `at` was given, at most, in any of
@@ -469,7 +471,7 @@ def _choose(n: Any, k: int) -> Any:
 @register
 @dataclass(frozen=True)
 class GaussianThreshold(Threshold, GaussianNoise):
-    """Shows what discrete Gaussian noise leaves of a key that passes a bar.
+    """Discrete Gaussian noise on the counts of each key, shown only for keys that pass a threshold.
 
     Formal guarantee: that of the noise on the integers of keys which others have too; and a key
     that one person alone has is shown with the probability that `at` was given, at most, in any of
