@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Iterable, Iterator, Mapping
 from html import escape
-from typing import Any, NoReturn, Self, TypeVar, Unpack, cast
+from typing import TYPE_CHECKING, Any, NoReturn, Self, TypeVar, Unpack, cast
 
 import numpy as np
 import pandas as pd
@@ -38,6 +38,10 @@ from dpframe._session.batch import Batch
 from dpframe._session.opening import find_or_open_session, open_session, with_arguments_of
 from dpframe._session.session import Session
 from dpframe._session.terms import Words
+
+if TYPE_CHECKING:
+    # With the verbs that its stub lists, for those who complete names without running code.
+    from dpframe._frame.surface import PrivateColumn as ListedColumn
 
 Model = TypeVar("Model")
 
@@ -255,7 +259,7 @@ class PrivateFrame(OperatorMethods, Tracked):
         found = type(self)(self._session, selection.filter_rows(condition), self._mode)
         return found if inplace is False else self._done(found, inplace)
 
-    def __getitem__(self, key: object) -> Any:
+    def __getitem__(self, key: object) -> ListedColumn:
         """Return a column by its name, a frame of the columns in a list, or the rows where a
         condition holds.
 
@@ -265,11 +269,11 @@ class PrivateFrame(OperatorMethods, Tracked):
         columns = self._selection.columns
         if type(key) is not str:  # most keys are texts, and names of columns
             if isinstance(key, list | pd.Index):
-                return self._new(
-                    self._selection.choose_columns(_validate.column_names(key, columns))
-                )
+                names = _validate.column_names(key, columns)
+                # Which keys give a frame, the stub says.
+                return cast("ListedColumn", self._new(self._selection.choose_columns(names)))
             if isinstance(key, PrivateColumn) or is_pandas_col(key) or callable(key):
-                return self._where(self._expression(key))
+                return cast("ListedColumn", self._where(self._expression(key)))
             if isinstance(key, pd.Series | pd.DataFrame | np.ndarray | slice):
                 raise Refused(
                     f"rows cannot be chosen by a {type(key).__name__}: it may look across people. Build the mask from "
@@ -277,7 +281,8 @@ class PrivateFrame(OperatorMethods, Tracked):
                 )
         name = _validate.column_name(key, columns)
         # The column is of a frame of its own, which stays when this one is changed in place.
-        return PrivateColumn(self._new(self._selection), columns[name], name)
+        column = PrivateColumn(self._new(self._selection), columns[name], name)
+        return cast("ListedColumn", column)
 
     @property
     def loc(self) -> Located[Self, PrivateColumn]:

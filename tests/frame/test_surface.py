@@ -87,7 +87,13 @@ def wrapped_classes():
     """Yield the classes of the package whose methods explain arguments that do not fit."""
     for name in list_modules():
         if name != "dpframe.__main__":
-            for kind in [*vars(importlib.import_module(name)).values()]:
+            try:
+                module = importlib.import_module(name)
+            except ModuleNotFoundError as error:
+                if (error.name or "").startswith("dpframe"):
+                    raise
+                continue  # an extra that is not installed
+            for kind in [*vars(module).values()]:
                 if isinstance(kind, type) and kind.__module__ == name and is_wrapped(kind):
                     yield kind
 

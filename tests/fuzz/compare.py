@@ -307,13 +307,21 @@ def _undrawn(text: str) -> str:
     return re.sub(r"\([0-9a-f]{8}\)|dpframe-fuzz-\d{12}", "(drawn)", text)
 
 
+def _name_kind(value: Any) -> str:
+    """Return the name of an answer's class. Noise decides whether a Series is one that marks numbers."""
+    shared = next(
+        (kind for kind in (pd.Series, pd.DataFrame) if isinstance(value, kind)), type(value)
+    )
+    return shared.__name__
+
+
 def _describe(place: str, value: Any, seen: Seen) -> None:
     """Facts of an answer that are public: all but its numbers."""
     facts = seen.facts
     own = (pd.Series, pd.DataFrame, pd.Index, list, dict)
     told = isinstance(value, own) or type(value).__module__.startswith("dpframe")
     # What was chosen among listed values is of whatever type that one has.
-    facts[place] = type(value).__name__ if told else "chosen"
+    facts[place] = _name_kind(value) if told else "chosen"
     if isinstance(value, Plan):
         facts[f"{place} plan"] = repr(value)
         seen.texts.append(str(value))
