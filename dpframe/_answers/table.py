@@ -66,6 +66,7 @@ class AnswerTable(pd.DataFrame):
     def _constructor(self) -> type[AnswerTable]:
         return AnswerTable
 
+    # Fewer arguments than those of pandas: what is written here is a report.
     def to_markdown(self, *, width: int | None = None) -> str:  # type: ignore[override]
         """Return the table as Markdown; as a list of its rows if lines exceed ``width`` characters.
 
@@ -90,6 +91,7 @@ class AnswerTable(pd.DataFrame):
             for line in lines
         )
 
+    # Fewer arguments than those of pandas, as above.
     def to_html(self, *, caption: str | None = None) -> str:  # type: ignore[override]
         """Return the table as HTML, with a caption and headers with their scope, and no style."""
         head, rows = self._write_cells()

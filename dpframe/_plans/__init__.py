@@ -4,4 +4,5 @@ All functions here are pure functions of public facts.
 """
 
 # Each module registers the aggregates that it defines.
+# Importing a module registers its aggregates.
 from dpframe._plans import choices, counts, moments, order  # noqa: F401

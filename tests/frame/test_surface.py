@@ -11,7 +11,8 @@ import sys
 import pandas as pd
 
 from dpframe import Plan, PrivateFrame
-from dpframe._frame.surface import PrivateGroupBy
+from dpframe._frame.columns.operators import OperatorMethods
+from dpframe._frame.surface import FILLED, ORDERED, SELECTED, PrivateGroupBy
 from dpframe._plans.order import ORDERS
 from tests.internals import ACROSS, NAMED
 from tests.source import is_for_types, list_modules, parse_modules
@@ -81,6 +82,16 @@ def test_lists_of_verbs_in_lower_rooms_name_the_aggregates_there_are():
     """The language of expressions refuses each aggregate as a look across rows."""
     ours = {*NAMED, *ORDERS, "quantile"}
     assert ours <= set(ACROSS)
+
+
+def test_each_quantile_of_one_level_is_a_verb_of_frames_columns_and_groups():
+    assert set(ORDERS) <= set(ORDERED) & set(FILLED) & set(SELECTED)
+
+
+def test_each_class_of_operands_says_what_an_operator_makes():
+    kinds = OperatorMethods.__subclasses__()
+    assert len(kinds) >= 3
+    assert [kind for kind in kinds if "_operate" not in vars(kind)] == []
 
 
 def wrapped_classes():

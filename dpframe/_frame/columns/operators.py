@@ -75,7 +75,7 @@ class OperatorMethods:
     def _operate(self, name: str, *others: Any, swapped: bool = False) -> Self:
         """Return what the operator of this name makes of this operand and the others.
 
-        With ``swapped`` this operand is the right one.
+        With ``swapped`` this operand is the right one. Each class of operands defines it.
         """
         raise NotImplementedError
 
