@@ -28,9 +28,9 @@ from dpframe._frame.columns.operators import (
 )
 from dpframe._frame.columns.parts import CategoryParts, Parts, TextParts, TimeParts
 from dpframe._frame.columns.traced import trace_function
-from dpframe._frame.selection import BoundColumn
+from dpframe._frame.selection import BoundColumn, selection_of
 from dpframe._frame.signatures import verb
-from dpframe._frame.tracked import Tracked, use_own_names
+from dpframe._frame.tracked import Tracked, keep_rows_where, read_expression, use_own_names
 from dpframe._frame.verbs import summaries
 from dpframe._frame.verbs.agg import read_spec, split_keywords
 from dpframe._frame.verbs.pictures import Plots
@@ -61,7 +61,7 @@ class PrivateColumn(OperatorMethods, BoundColumn):
                 f"rows cannot be chosen by a {type(key).__name__}: it may look across people. Build the condition from the "
                 "tracked columns: p['x'][p['age'] > 30]."
             )
-        frame = self._frame._where(self._frame._expression(key))
+        frame = keep_rows_where(self._frame, read_expression(self._frame, key))
         return cast(Self, PrivateColumn(frame, self._expr, self._name))
 
     @property
@@ -73,7 +73,7 @@ class PrivateColumn(OperatorMethods, BoundColumn):
         return cast(Self, PrivateColumn(self._frame, expr, self._name if name is ... else name))
 
     def _other(self, other: object) -> Expr:
-        return self._frame._expression(other)
+        return read_expression(self._frame, other)
 
     def _operate(self, name: builtins.str, *others: Any, swapped: bool = False) -> Self:
         """Return the column that an operator makes of this one and the other operands."""
@@ -332,7 +332,7 @@ class PrivateColumn(OperatorMethods, BoundColumn):
         form, wanted = read_spec(spec, named, [self.name], single=True)
         labels = [w.aggregate if form == "list" else w.label for w in wanted]
         outs = tuple(
-            self._frame._selection.make_output(w.aggregate, self, bounds, label)
+            selection_of(self._frame).make_output(w.aggregate, self, bounds, label)
             for w, label in zip(wanted, labels, strict=True)
         )
         index = pd.Index(labels, tupleize_cols=False)
@@ -359,7 +359,7 @@ class PrivateColumn(OperatorMethods, BoundColumn):
         ``bounds`` are by column, ``{"age": (0, 110)}``.
         """
         outs, _ = summaries.pairs_of(
-            self._frame._selection, [self, other], min_periods, ddof, bounds
+            selection_of(self._frame), [self, other], min_periods, ddof, bounds
         )
         return cast(FloatEstimate, self._frame._ask_for([outs[1]], payment, single=True))
 
@@ -382,7 +382,9 @@ class PrivateColumn(OperatorMethods, BoundColumn):
         -1.0
         """
         summaries.check_correlation(method, payment)
-        outs, _ = summaries.pairs_of(self._frame._selection, [self, other], min_periods, 1, bounds)
+        outs, _ = summaries.pairs_of(
+            selection_of(self._frame), [self, other], min_periods, 1, bounds
+        )
         return cast(FloatEstimate, self._frame._ask_for(outs, payment, lambda r, _: correlation(r)))
 
     @property
@@ -399,7 +401,7 @@ class PrivateColumn(OperatorMethods, BoundColumn):
         if hasattr(pd.Series, name):
             unknown = f"Series.{name} has no private counterpart in this version. dir(p['x']) tells what there is."
         raise NotOffered(
-            use_own_names(ADVICE.get(name, unknown), self._frame._selection, self._name)
+            use_own_names(ADVICE.get(name, unknown), selection_of(self._frame), self._name)
         )
 
     def __dir__(self) -> Iterable[builtins.str]:

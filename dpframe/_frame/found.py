@@ -13,7 +13,18 @@ from dpframe._answers.foundkeys import KeyColumns, read_keys, read_released_keys
 from dpframe._cells.encoding import encode
 from dpframe._errors import BadType, BadValue, BudgetError, MissingKeys
 from dpframe._expr import NO_KEYS
-from dpframe._frame.selection import HALF, WHOLE, Askable, Finish, Selection, price_question
+from dpframe._frame.selection import (
+    HALF,
+    WHOLE,
+    Askable,
+    Finish,
+    Selection,
+    ask_question,
+    mode_of,
+    price_question,
+    selection_of,
+    session_of_frame,
+)
 from dpframe._groups.combinations import Sought, TupleBy, Tuples
 from dpframe._groups.keys import By, KeyBy, Keys, combined_index
 from dpframe._plans.aggregates import Output
@@ -56,14 +67,14 @@ def key_search(
     ``columns`` are expressions with their names. Of the arguments of the price ``delta`` goes into
     the question. The others are returned beside it.
     """
-    findable(asking._selection, columns)
+    findable(selection_of(asking), columns)
     words = dict(check_payment(payment))
-    given, budget = words.pop("delta", None), asking._session.budget
+    given, budget = words.pop("delta", None), session_of_frame(asking).budget
     failure = budget.rule.failure_share(budget.queries) if given is None else _validate.delta(given)
     if not failure:
         raise BudgetError(_NO_DELTA)
     exprs = tuple(expr for expr, _ in columns)
-    return KeySearch(exprs, failure, not budget.rule.pairs, asking._selection.where), cast(
+    return KeySearch(exprs, failure, not budget.rule.pairs, selection_of(asking).where), cast(
         Payment, words
     )
 
@@ -99,8 +110,8 @@ class Search:
         known keys or with keys to be found.
         """
         self._asking = asking
-        self._session: Session = asking._session
-        self._where = asking._selection.where
+        self._session: Session = session_of_frame(asking)
+        self._where = selection_of(asking).where
         self._levels = levels
         self._sought = [level for level in levels if isinstance(level, Sought)]
         self._columns: KeyColumns = [(level.expr, level.name) for level in self._sought]
@@ -108,7 +119,7 @@ class Search:
 
     def check(self) -> None:
         """Refuse groups that no search can find."""
-        findable(self._asking._selection, self._columns)
+        findable(selection_of(self._asking), self._columns)
         if len(self._sought) < 2:
             return
         if len(self._sought) < len(self._levels) or any(
@@ -136,8 +147,8 @@ class Search:
         if isinstance(by, Plan):
             return by
         query = Query(outputs, self._where, by)
-        return self._asking._ask(
-            query, lambda release: layout(release, combined_index(by)), words, HALF
+        return ask_question(
+            self._asking, query, lambda release: layout(release, combined_index(by)), words, HALF
         )
 
     def keys(self, payment: Mapping[str, Any]) -> tuple[By, ...] | Plan:
@@ -145,7 +156,7 @@ class Search:
 
         In explain mode, return the plan of the search if there has been none.
         """
-        findable(self._asking._selection, self._columns)
+        findable(selection_of(self._asking), self._columns)
         names = self._not_in_batch()
         session, question = self._session, self._question(payment)
         known = session.found.get(question)
@@ -157,8 +168,8 @@ class Search:
             task = KeySearch(
                 self._exprs, failure, not session.budget.rule.pairs, self._where, _SHARE
             )
-            found = self._asking._ask(
-                task, lambda r: read_keys(r.raw[0], self._columns), words, HALF
+            found = ask_question(
+                self._asking, task, lambda r: read_keys(r.raw[0], self._columns), words, HALF
             )
             if isinstance(found, Plan):
                 return found
@@ -186,7 +197,7 @@ class Search:
         If the session knows their keys already, it asks an ordinary question about them. It does
         not if this very question was asked before.
         """
-        findable(self._asking._selection, self._columns)
+        findable(selection_of(self._asking), self._columns)
         self._not_in_batch()
         words = dict(payment)
         given, session = words.pop("delta", None), self._session
@@ -204,8 +215,8 @@ class Search:
         if known is not None and not self._is_known(task, words):
             by = (self._by(known),)
             query = Query(outputs, self._where, by)
-            return self._asking._ask(
-                query, lambda release: layout(release, combined_index(by)), payment
+            return ask_question(
+                self._asking, query, lambda release: layout(release, combined_index(by)), payment
             )
 
         def answer(release: Release) -> Any:
@@ -219,7 +230,7 @@ class Search:
             plan = replace(release.plan, groups=len(found.places))
             return layout(release._replace(plan=plan, raw=raw), found.index)
 
-        return self._asking._ask(task, answer, words)
+        return ask_question(self._asking, task, answer, words)
 
     @property
     def _at_once(self) -> bool:
@@ -242,7 +253,7 @@ class Search:
 
     def _is_known(self, task: Finding, words: Mapping[str, Any]) -> bool:
         """Return whether it was asked before in the same words, and so is free."""
-        declared = self._asking._selection.words
+        declared = selection_of(self._asking).words
         return self._session.is_answered(price_question(self._session, task, words, declared))
 
     def _failure(self, key: object, payment: Mapping[str, Any]) -> tuple[Fraction, Fraction]:
@@ -263,7 +274,7 @@ class Search:
         if found is None:
             rule, state = budget.rule, budget.state
             found = rule.failure_for(exact, state), rule.failure_for(exact, state, pure=True)
-        if not self._asking._mode.shows:
+        if not mode_of(self._asking).shows:
             failures[key, exact] = found
         if not any(found):
             raise BudgetError(_NO_DELTA)
@@ -272,7 +283,7 @@ class Search:
     def _not_in_batch(self) -> str:
         """Refuse a search inside a batch, and return the names of the columns."""
         names = ", ".join(repr(name) for _, name in self._columns)
-        if self._asking._mode.answers_later:
+        if mode_of(self._asking).answers_later:
             raise BadValue(
                 f"in plan_ahead the keys of {names} must be known: find them before, keys=p.unique(...)."
             )

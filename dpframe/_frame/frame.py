@@ -20,7 +20,7 @@ from dpframe._frame.column import PrivateColumn
 from dpframe._frame.columns.hooks import call_pandas_function
 from dpframe._frame.columns.operators import OperatorMethod, OperatorMethods
 from dpframe._frame.places import Located, Positions, assign_item
-from dpframe._frame.selection import AnswerMode, Selection
+from dpframe._frame.selection import AnswerMode, Selection, selection_of
 from dpframe._frame.signatures import verb
 from dpframe._frame.testing.tests import Tests
 from dpframe._frame.tracked import Tracked, is_pandas_col, refuse_lost_change, use_own_names
@@ -422,7 +422,7 @@ class PrivateFrame(OperatorMethods, Tracked):
 
     def __delitem__(self, key: object) -> None:
         refuse_lost_change(self, key)
-        self._become(steps.drop(self, columns=key)._selection)
+        self._become(selection_of(steps.drop(self, columns=key)))
 
     def __setattr__(self, name: str, value: object) -> None:
         """Set a column by attribute, ``p.age = ...``, or all names of columns, ``p.columns =
@@ -435,7 +435,7 @@ class PrivateFrame(OperatorMethods, Tracked):
             super().__setattr__(name, value)
         elif name == "columns":
             refuse_lost_change(self)
-            self._become(steps.set_axis(self, value, axis=1)._selection)
+            self._become(selection_of(steps.set_axis(self, value, axis=1)))
         elif name in self._selection.columns and not hasattr(type(self), name):
             refuse_lost_change(self)
             self._become(self._selection.change(columns=assign_item(self, name, value)))

@@ -24,7 +24,16 @@ from dpframe._answers.layout import (
 from dpframe._errors import BadType, BadValue, MissingKeys, NotOffered, did_you_mean
 from dpframe._frame.columns import votes
 from dpframe._frame.found import Search
-from dpframe._frame.selection import WHOLE, AnswerMode, Askable, Finish, Selection, make_level
+from dpframe._frame.selection import (
+    WHOLE,
+    AnswerMode,
+    Askable,
+    Finish,
+    Selection,
+    ask_question,
+    make_level,
+    selection_of,
+)
 from dpframe._frame.signatures import verb
 from dpframe._frame.tracked import use_own_names
 from dpframe._frame.verbs.agg import read_spec
@@ -428,9 +437,9 @@ def ask_in_groups(
     if any(isinstance(level, Sought) for level in by):
         return Search(asking, by).ask(outputs, layout, payment)
     levels = cast("tuple[By, ...]", by)
-    query = Query(outputs, asking._selection.where, levels)
-    return asking._ask(
-        query, lambda release: layout(release, combined_index(levels)), payment, part
+    query = Query(outputs, selection_of(asking).where, levels)
+    return ask_question(
+        asking, query, lambda release: layout(release, combined_index(levels)), payment, part
     )
 
 

@@ -13,8 +13,14 @@ from dpframe._errors import BadType, BadValue, DPError, NotOffered, Refused
 from dpframe._expr import Column, Expr
 from dpframe._expr._parse import parse
 from dpframe._frame.column import PrivateColumn
-from dpframe._frame.selection import BoundColumn, check_condition
-from dpframe._frame.tracked import Tracked, is_pandas_col, refuse_lost_change
+from dpframe._frame.selection import BoundColumn, check_condition, selection_of
+from dpframe._frame.tracked import (
+    Tracked,
+    is_pandas_col,
+    keep_rows_where,
+    read_expression,
+    refuse_lost_change,
+)
 from dpframe._refusals import ADVICE
 
 F = TypeVar("F", bound=Tracked)
@@ -31,7 +37,7 @@ def assign_item(frame: Tracked, key: object, value: object) -> dict[Hashable, Ex
 
     A text is a constant here, as in pandas.
     """
-    columns = frame._selection.columns
+    columns = selection_of(frame).columns
     if isinstance(key, list | pd.Index):
         names = list(key)
         if len(set(map(_hashable, names))) < len(names):
@@ -54,8 +60,10 @@ def _hashable(name: object) -> Hashable:
 def _several(frame: Tracked, value: object, number: int) -> list[Expr]:
     """Return the expressions that several columns are set to."""
     if isinstance(value, Tracked):
-        made = [PrivateColumn(value, expr, name) for name, expr in value._selection.columns.items()]
-        values = [frame._selection.own(column) for column in made]
+        made = [
+            PrivateColumn(value, expr, name) for name, expr in selection_of(value).columns.items()
+        ]
+        values = [selection_of(frame).own(column) for column in made]
     elif isinstance(value, list | tuple):
         values = [one(frame, v) for v in value]
     else:
@@ -69,11 +77,11 @@ def one(frame: Tracked, value: object) -> Expr:
     """Return the expression that a column is set to: a tracked column, ``pd.col``, a function of
     the frame, or a constant."""
     if isinstance(value, Tracked):
-        if len(value._selection.columns) != 1:
+        if len(selection_of(value).columns) != 1:
             raise BadValue(
                 "one column is set, and a frame of several is given: take one of them, p['x']."
             )
-        ((name, expr),) = value._selection.columns.items()
+        ((name, expr),) = selection_of(value).columns.items()
         value = PrivateColumn(value, expr, name)
     if isinstance(value, list | tuple | dict | set):
         raise Refused(
@@ -82,14 +90,14 @@ def one(frame: Tracked, value: object) -> Expr:
         )
     if isinstance(value, str):
         check_text(frame, value)
-    return frame._expression(value)
+    return read_expression(frame, value)
 
 
 def check_text(frame: Tracked, text: str) -> None:
     """Refuse a constant text that reads as an expression of columns, which `assign` would take it
     for."""
     try:
-        expr = parse(text, frame._selection.columns, _unknown).expr
+        expr = parse(text, selection_of(frame).columns, _unknown).expr
     except (DPError, KeyError):
         return
     if expr.columns() and not isinstance(expr, Column):
@@ -119,15 +127,15 @@ class Located(Generic[F, C]):
         column, a list of names a frame.
         """
         rows, columns = _pair(key)
-        frame = self._frame._new(self._frame._selection)
+        frame = self._frame._new(selection_of(self._frame))
         if not _is_everything(rows):
-            frame = frame._where(self._condition(rows))
+            frame = keep_rows_where(frame, self._condition(rows))
         if _is_everything(columns):
             return frame
         names = self._columns(columns)
         if isinstance(names, list):
-            return frame._new(frame._selection.choose_columns(names))
-        return PrivateColumn(frame, frame._selection.columns[names], names)
+            return frame._new(selection_of(frame).choose_columns(names))
+        return PrivateColumn(frame, selection_of(frame).columns[names], names)
 
     def __setitem__(self, key: object, value: object) -> None:
         """Set columns in the rows where a condition holds: ``p.loc[p["age"] > 65, "group"] =
@@ -137,7 +145,7 @@ class Located(Generic[F, C]):
         rows, columns = _pair(key)
         if columns is _EVERYTHING:
             raise Refused("values are set in columns that are named: p.loc[p['x'] > 1, 'x'] = 0.")
-        known = frame._selection.columns
+        known = selection_of(frame).columns
         new = isinstance(columns, str) and columns not in known
         names = [columns] if new else self._columns(columns)
         names = names if isinstance(names, list) else [names]
@@ -149,11 +157,11 @@ class Located(Generic[F, C]):
                 name: _expr.choose(condition, made[name], known.get(name, null)) for name in names
             }
             made = {**made, **chosen}
-        frame._become(frame._selection.replace_columns(made))
+        frame._become(selection_of(frame).replace_columns(made))
 
     def _condition(self, rows: object) -> Expr:
         if isinstance(rows, PrivateColumn) or is_pandas_col(rows) or callable(rows):
-            return check_condition(self._frame._expression(rows))
+            return check_condition(read_expression(self._frame, rows))
         raise NotOffered(ADVICE["loc"])
 
     def _columns(self, columns: object) -> Any:
@@ -161,7 +169,7 @@ class Located(Generic[F, C]):
 
         ``columns`` is a name, a list of names or of booleans, or a slice from one name to another.
         """
-        known = self._frame._selection.columns
+        known = selection_of(self._frame).columns
         if isinstance(columns, slice):
             return _between(columns, list(known))
         if isinstance(columns, list | pd.Index | np.ndarray):
@@ -220,7 +228,7 @@ class Positions(Generic[F, C]):
         rows, places = _pair(key)
         if not _is_everything(rows) or places is _EVERYTHING:
             raise NotOffered(ADVICE["iloc"])
-        known = list(self._frame._selection.columns)
+        known = list(selection_of(self._frame).columns)
         try:
             chosen: Any = (
                 known[places] if isinstance(places, int | slice) else [known[i] for i in places]

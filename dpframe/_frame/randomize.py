@@ -15,7 +15,7 @@ from dpframe._answers import reports as _reports
 from dpframe._answers.reports import ReportKind
 from dpframe._errors import BadType, BadValue, NotOffered, Refused
 from dpframe._expr import Column, Expr
-from dpframe._frame.selection import WHOLE
+from dpframe._frame.selection import WHOLE, selection_of
 from dpframe._frame.signatures import verb
 from dpframe._frame.tracked import Tracked
 from dpframe._groups.keys import Keys, Word, describe
@@ -141,7 +141,7 @@ def _of_values(
     ``expr`` is the column, ``name`` its name and ``keys`` the listed values. ``other`` names one
     more value for all that are not listed, or is None.
     """
-    listed = frame._selection.keys(expr, name, keys, "randomize")
+    listed = selection_of(frame).keys(expr, name, keys, "randomize")
     labels = labels_of(listed, other)
     return Randomize(expr, listed, None if other is None else repr(other), None), labels
 

@@ -731,6 +731,36 @@ class Askable:
             return self._mode.ask(self._session, question, answer, payment, words, part)
 
 
+def selection_of(asking: Askable) -> Selection:
+    """Return the columns, rows and premises that a frame, or its groups, are about.
+
+    There is no attribute for them, since ``p.name`` is the column of that name.
+    """
+    return asking._selection
+
+
+def session_of_frame(asking: Askable) -> Session:
+    """Return the session that a frame, or its groups, belong to."""
+    return asking._session
+
+
+def mode_of(asking: Askable) -> AnswerMode:
+    """Return the mode in which questions about a frame, or its groups, are answered."""
+    return asking._mode
+
+
+def ask_question(
+    asking: Askable,
+    question: Question,
+    answer: Answer,
+    payment: Mapping[str, Any],
+    part: Fraction = WHOLE,
+    declared: tuple[Word, ...] = (),
+) -> Any:
+    """Ask a question about a frame, or its groups: see `Askable._ask`."""
+    return asking._ask(question, answer, payment, part, declared)
+
+
 def make_level(
     asking: Askable,
     column: tuple[Expr, Hashable],

@@ -17,8 +17,9 @@ from dpframe._errors import BadType, BadValue
 from dpframe._expr._within import within
 from dpframe._frame.people.steps import keep_one_row
 from dpframe._frame.people.within import build_within
+from dpframe._frame.selection import selection_of
 from dpframe._frame.signatures import verb
-from dpframe._frame.tracked import Tracked
+from dpframe._frame.tracked import Tracked, keep_rows_where
 from dpframe._frame.verbs.groupings import make_levels
 from dpframe._groups.combinations import Sought
 from dpframe._groups.keys import KeyBy, need_keys
@@ -247,8 +248,12 @@ def over_limits(
         raise BadValue(f"over which limit is not known: give {missing}, here or once at open(...).")
     frame = self
     for expr in exprs:
-        frame = frame._where(_expr.logical_not(_expr.is_null(expr))) if expr.nullable else frame
-    people, where = unit.people, frame._selection.where
+        frame = (
+            keep_rows_where(frame, _expr.logical_not(_expr.is_null(expr)))
+            if expr.nullable
+            else frame
+        )
+    people, where = unit.people, selection_of(frame).where
     rows = _expr.compare(
         ">", within("size", None, people, where, by=exprs), _expr.constant(unit.rows)
     )
@@ -256,11 +261,12 @@ def over_limits(
     if not exprs:
         person: Any = keep_one_row(frame, {f"more than {unit.rows} rows": rows})
         return cast(
-            "pd.Series[int]", person.groupby(*person._selection.columns, keys=answers).size(**words)
+            "pd.Series[int]",
+            person.groupby(*selection_of(person).columns, keys=answers).size(**words),
         )
     first = within(DISTINCT, exprs[0], people, where)
     if len(exprs) > 1:
-        again = build_within(frame._selection, "duplicated", None, ("first",), exprs)
+        again = build_within(selection_of(frame), "duplicated", None, ("first",), exprs)
         first = within("sum", _expr.logical_not(again), people, where)
     label = f"more than {unit.rows} rows in a group"
     many = f"in more than {unit.groups} groups"

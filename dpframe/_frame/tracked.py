@@ -12,12 +12,18 @@ import pandas as pd
 from dpframe import _expr, _validate
 from dpframe._errors import Refused
 from dpframe._expr import Column, Expr
-from dpframe._frame.selection import AnswerMode, BoundColumn, RowMode, Selection, find_caller
+from dpframe._frame.selection import (
+    AnswerMode,
+    BoundColumn,
+    RowMode,
+    Selection,
+    find_caller,
+    selection_of,
+)
 from dpframe._frame.verbs.measure import Measurable
 from dpframe._plans.plan import Plan
 from dpframe._refusals import Unprinted, with_names
 from dpframe._session.batch import Batch
-from dpframe._session.session import Session
 
 Frame = TypeVar("Frame", bound="Tracked")
 
@@ -52,7 +58,7 @@ class Tracked(Measurable, Unprinted):
         if not _validate.flag(inplace, "inplace"):
             return frame
         refuse_lost_change(self)
-        self._become(frame._selection)
+        self._become(selection_of(frame))
         return cast(Self, None)
 
     def _where(self, condition: Expr) -> Self:
@@ -108,22 +114,35 @@ class Tracked(Measurable, Unprinted):
         return expr, self._new(selection)
 
 
-def selection_of(frame: Tracked) -> Selection:
-    """Return the columns, rows and premises that a frame is about.
-
-    The frame has no attribute for them, since ``p.name`` is the column of that name.
-    """
-    return frame._selection
-
-
-def session_of_frame(frame: Tracked) -> Session:
-    """Return the session that a frame belongs to."""
-    return frame._session
-
-
 def with_selection(frame: Frame, selection: Selection) -> Frame:
     """Return a frame of the same session about another selection."""
     return frame._new(selection)
+
+
+def keep_rows_where(frame: Frame, condition: Expr) -> Frame:
+    """Return the rows of a frame where a condition holds."""
+    return keep_rows_where(frame, condition)
+
+
+def read_expression(frame: Tracked, value: Any) -> Expr:
+    """Return what a user gives for a column as an expression of the frame."""
+    return read_expression(frame, value)
+
+
+def read_expression_or_text(frame: Frame, value: Any, caller: Any) -> tuple[Expr, Frame]:
+    """Return an expression that is given as text or otherwise, and the frame with its @names.
+
+    ``caller`` is the Python frame with the variables that @names stand for.
+    """
+    return read_expression_or_text(frame, value, caller)
+
+
+def refuse_questions(frame: Frame, advice: str) -> Frame:
+    """Return the frame for a function that may only put expressions together.
+
+    A question asked of it is refused with the advice.
+    """
+    return refuse_questions(frame, advice)
 
 
 def use_own_names(text: str, of: Selection, asked: Hashable = None) -> str:

@@ -16,6 +16,7 @@ from dpframe import _validate
 from dpframe._errors import BadType, BadValue, BudgetError, MissingKeys
 from dpframe._expr import Column, Expr
 from dpframe._frame.frame import PrivateFrame
+from dpframe._frame.selection import ask_question, selection_of, session_of_frame
 from dpframe._frame.signatures import explain_arguments
 from dpframe._groups.keys import Word, describe, keys_for
 from dpframe._plans.plan import Cost, Plan
@@ -127,26 +128,26 @@ class _Model(ABC):
             raise BadValue('fit needs a target: y="column".')
         if isinstance(X, str) or not (X is None or isinstance(X, Sequence | pd.Index)):
             raise BadType("X must be a list of column names.")
-        goal, name = frame._selection.find_column(y)
+        goal, name = selection_of(frame).find_column(y)
         chosen = (
-            [c for c in frame.columns if frame._selection.columns[c] != goal] if X is None else X
+            [c for c in frame.columns if selection_of(frame).columns[c] != goal] if X is None else X
         )
-        names = _validate.column_names(chosen, frame._selection.columns)
+        names = _validate.column_names(chosen, selection_of(frame).columns)
         if not names:
             raise BadValue("X is empty: a model needs at least one feature.")
         if len(names) > MOST_FEATURES:
             raise BadValue(f"{len(names)} features are more than {MOST_FEATURES}.")
         features = [
             (
-                frame._selection.columns[n],
-                frame._selection.bounds(frame._selection.columns[n], n, bounds),
+                selection_of(frame).columns[n],
+                selection_of(frame).bounds(selection_of(frame).columns[n], n, bounds),
             )
             for n in names
         ]
         if any(expr == goal for expr, _ in features):
             raise BadValue(f"the target {name!r} is among the features: it would predict itself.")
         target = self._target(frame, goal, name, bounds)
-        design = Design(frame._selection.where, tuple(features), target, self.norm)
+        design = Design(selection_of(frame).where, tuple(features), target, self.norm)
         declarations = [
             *list_declared_bounds(frame, features, bounds),
             *self._list_declared_classes(frame, target, name),
@@ -157,7 +158,7 @@ class _Model(ABC):
         _checks.refuse_two_prices(model_price, payment)
         price = {**model_price, **_without_none(payment)}
         task, price = self._task(frame, design, price)
-        unit = frame._session.limit_unit(check_payment(price))
+        unit = session_of_frame(frame).limit_unit(check_payment(price))
 
         def finish(release: Release) -> _Model:
             """Return the model with the released coefficients set."""
@@ -167,7 +168,7 @@ class _Model(ABC):
             self.l2_ = solver.regulariser(release.plan, unit)
             return self
 
-        return frame._ask(task, finish, check_payment(price), declared=tuple(declarations))
+        return ask_question(frame, task, finish, check_payment(price), declared=tuple(declarations))
 
     def _task(
         self, frame: PrivateFrame, design: Design, price: dict[str, Any]
@@ -180,7 +181,7 @@ class _Model(ABC):
         if self.method == "output":
             return OutputFit(design, self._loss(), self.l2), price
         rate = EVERYBODY if self.method == "objective" else rate_of(self.sample)
-        replaces = frame._selection.schema.unit.replaces
+        replaces = selection_of(frame).schema.unit.replaces
         if self.method == "gradient" and (rate == EVERYBODY or replaces):
             task = Descent(design, self._loss(), self._l2(), self.clip, self.max_iter, rate)
             return task, {**price, "mechanism": "gaussian"}
@@ -197,7 +198,7 @@ class _Model(ABC):
     ) -> tuple[Fraction, dict[str, Any]]:
         """Return the delta at which a fit is (epsilon, delta)-private, and the price without it. It
         is the given delta, or a share of the session's reserve."""
-        budget = frame._session.budget
+        budget = session_of_frame(frame).budget
         rest = {k: v for k, v in price.items() if k != "delta"}
         delta_argument, epsilon_argument = price.get("delta"), price.get("epsilon")
         if delta_argument is not None:
@@ -343,7 +344,7 @@ class LogisticRegression(_Model):
         """Return the target with its two public classes. They come from ``classes``, from declared
         keys, from a bool column or from the bounds (0, 1)."""
         declared = (
-            frame._selection.schema.keys.get(expr.position) if isinstance(expr, Column) else None
+            selection_of(frame).schema.keys.get(expr.position) if isinstance(expr, Column) else None
         )
         if self.classes is not None:
             keys = keys_for(self.classes, expr, name)
@@ -374,10 +375,12 @@ class LogisticRegression(_Model):
         """Return whether the bounds of a column are (0, 1), so that a column of whole numbers has
         two classes. ``bounds`` are those given to fit; otherwise the declared ones count."""
         pair = (
-            frame._selection.by_column(bounds).get(name) if isinstance(bounds, Mapping) else bounds
+            selection_of(frame).by_column(bounds).get(name)
+            if isinstance(bounds, Mapping)
+            else bounds
         )
         limits = (
-            expr.bounds(frame._selection.schema.bounds)
+            expr.bounds(selection_of(frame).schema.bounds)
             if pair is None
             else _validate.bounds(pair, repr(name))
         )
@@ -388,9 +391,9 @@ class LogisticRegression(_Model):
         session knows them already."""
         expr, classes = target.expr, target.classes
         declared = (
-            frame._selection.schema.keys.get(expr.position) if isinstance(expr, Column) else None
+            selection_of(frame).schema.keys.get(expr.position) if isinstance(expr, Column) else None
         )
-        bounds = expr.bounds(frame._selection.schema.bounds)
+        bounds = expr.bounds(selection_of(frame).schema.bounds)
         if self.classes is None and (
             expr.kind == "bool" or declared is not None or bounds == (0.0, 1.0)
         ):
@@ -478,7 +481,7 @@ class LinearRegression(_Model):
         return ScoreLoss("huber", self.residual, 1.0)
 
     def _target(self, frame: PrivateFrame, expr: Expr, name: Any, bounds: Any) -> Target:
-        return Target(expr, frame._selection.bounds(expr, name, bounds), None)
+        return Target(expr, selection_of(frame).bounds(expr, name, bounds), None)
 
     def predict(self, X: Any) -> Floats:
         """Return the prediction for each row of public data."""
@@ -513,7 +516,7 @@ def list_declared_bounds(
     not know."""
     if bounds_argument is None:
         return []
-    declared = frame._selection.schema.bounds
+    declared = selection_of(frame).schema.bounds
     return [
         Word("bounds", f"{expr}: ({pair.lower:g}, {pair.upper:g})", "fit")
         for expr, pair in features

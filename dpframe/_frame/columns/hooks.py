@@ -15,7 +15,7 @@ import pandas as pd
 
 from dpframe import _expr, _validate
 from dpframe._errors import BadType, MissingKeys, Refused
-from dpframe._frame.selection import BoundColumn
+from dpframe._frame.selection import BoundColumn, expression_of, frame_of_column, selection_of
 from dpframe._frame.tracked import Tracked
 
 
@@ -47,11 +47,11 @@ def _cut(
         if not edges:
             raise BadType("cut needs at least two edges, such as [0, 18, 65, 110].")
         first = _expr.constant(edges[0])
-        x = x.where(x._new(_expr.compare(">=", x._expr, first)))
+        x = x.where(x._new(_expr.compare(">=", expression_of(x), first)))
         edges = [first.value - 10.0 ** -_check_digits(precision), *edges[1:]]
     if labels is False:
         labels = range(len(_expr.listed(edges, "cut")) - 1) if not isinstance(edges, int) else None
-    return x._new(_expr.cut(x._expr, edges, labels, right))
+    return x._new(_expr.cut(expression_of(x), edges, labels, right))
 
 
 def _check_digits(precision: Any) -> int:
@@ -96,7 +96,7 @@ def _to_datetime(
     )
     if not _validate.among(errors, ("raise", "coerce")):
         raise BadType("pd.to_datetime turns texts that are not dates into nulls: errors='coerce'.")
-    found = _expr.read_moment(arg._expr, format)
+    found = _expr.read_moment(expression_of(arg), format)
     if _validate.flag(utc, "utc"):
         found = _expr.time_part(found, "tz_convert" if found.tz else "tz_localize", "UTC")
     return arg._new(found)
@@ -109,7 +109,11 @@ def _to_numeric(
     _check_options("to_numeric", downcast=(downcast, None))
     if not _validate.among(errors, ("raise", "coerce")):
         raise BadType("pd.to_numeric turns texts that are not numbers into nulls: errors='coerce'.")
-    return arg if arg._expr.kind in ("number", "bool") else arg._new(_expr.read_number(arg._expr))
+    return (
+        arg
+        if expression_of(arg).kind in ("number", "bool")
+        else arg._new(_expr.read_number(expression_of(arg)))
+    )
 
 
 def _get_dummies(
@@ -122,8 +126,8 @@ def _get_dummies(
 ) -> Any:
     """Return a frame with an indicator column for each declared key of a column."""
     _check_options("get_dummies", dummy_na=(dummy_na, False), dtype=(dtype, None))
-    selection = data._frame._selection
-    keys = selection.values(data._expr)
+    selection = selection_of(frame_of_column(data))
+    keys = selection.values(expression_of(data))
     if keys is None:
         raise MissingKeys(
             f"pd.get_dummies makes a column for each value, and the values of {data.name!r} are not "
@@ -131,14 +135,16 @@ def _get_dummies(
         )
     kept = keys[1:] if _validate.flag(drop_first, "drop_first") else keys
     names = [key if prefix is None else f"{prefix}{prefix_sep}{key}" for key in kept]
-    columns = {name: _expr.is_in(data._expr, [key]) for name, key in zip(names, kept, strict=True)}
-    return data._frame._new(selection.replace_columns(columns))
+    columns = {
+        name: _expr.is_in(expression_of(data), [key]) for name, key in zip(names, kept, strict=True)
+    }
+    return frame_of_column(data)._new(selection.replace_columns(columns))
 
 
 def _crosstab(index: Any, columns: Any, *args: Any, **words: Any) -> Any:
     """Return ``p.crosstab`` of tracked columns, or lists of them."""
     first = index[0] if isinstance(index, list) else index
-    return first._frame.crosstab(index, columns, *args, **words)
+    return frame_of_column(first).crosstab(index, columns, *args, **words)
 
 
 def _make_frame_function(name: str) -> Callable[..., Any]:

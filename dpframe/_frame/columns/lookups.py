@@ -11,8 +11,13 @@ import pandas as pd
 from dpframe import _expr, _validate
 from dpframe._errors import BadType, BadValue, Refused
 from dpframe._expr import Expr
-from dpframe._frame.selection import BoundColumn, expression_of, frame_of_column
-from dpframe._frame.tracked import selection_of, session_of_frame
+from dpframe._frame.selection import (
+    BoundColumn,
+    expression_of,
+    frame_of_column,
+    selection_of,
+    session_of_frame,
+)
 from dpframe._frame.verbs.merge import is_private
 
 

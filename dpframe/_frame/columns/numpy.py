@@ -18,6 +18,8 @@ from dpframe import _expr, _validate
 from dpframe._errors import BadType, NotOffered, Refused
 from dpframe._expr import Expr
 from dpframe._frame.columns.operators import OPERATOR_UFUNCS
+from dpframe._frame.selection import frame_of_column
+from dpframe._frame.tracked import read_expression
 from dpframe._frame.verbs import summaries
 from dpframe._plans.aggregates import list_numpy_names
 from dpframe._refusals import refuse
@@ -74,8 +76,8 @@ def apply_ufunc(
 
 def _make_column(values: Iterable[Any], make: Callable[[list[Expr]], Expr], lead: Any) -> Any:
     """Return the column that is made of tracked columns of one frame, and of constants."""
-    frame = lead._frame
-    return lead._new(make([frame._expression(_scalar(value)) for value in values]))
+    frame = frame_of_column(lead)
+    return lead._new(make([read_expression(frame, _scalar(value)) for value in values]))
 
 
 def _scalar(value: Any) -> Any:
@@ -122,11 +124,11 @@ def _choose(lead: Any, conditions: list[Any], choices: list[Any], default: Any) 
     ``lead`` is the tracked column that numpy found among the arguments. ``default`` stands where no
     condition holds.
     """
-    frame = lead._frame
+    frame = frame_of_column(lead)
     found = _find_side(frame, default)
     for condition, choice in zip(reversed(conditions), reversed(choices), strict=True):
         found = _expr.choose(
-            frame._expression(_scalar(condition)), _find_side(frame, choice), found
+            read_expression(frame, _scalar(condition)), _find_side(frame, choice), found
         )
     return lead._new(found, None)
 
@@ -137,7 +139,7 @@ def _find_side(frame: Any, value: Any) -> Expr:
     null = value is None or (isinstance(value, float) and np.isnan(value))
     if null:
         return _expr.constant(None, null=True)
-    found: Expr = frame._expression(value)
+    found: Expr = read_expression(frame, value)
     return found
 
 
@@ -191,7 +193,7 @@ def _histogram(
             "np.histogram(p['x'], bins), and then "
             "counts / counts.sum() / np.diff(edges)."
         )
-    return summaries.histogram_arrays(a._frame, a, bins, range)
+    return summaries.histogram_arrays(frame_of_column(a), a, bins, range)
 
 
 def _round_column(lead: Any, a: Any, decimals: int = 0) -> Any:

@@ -14,7 +14,7 @@ from dpframe import _expr, _validate
 from dpframe._cells.codec import index_of
 from dpframe._errors import BadType, BadValue, NotOffered, did_you_mean
 from dpframe._expr import Expr, Kind
-from dpframe._frame.selection import BoundColumn
+from dpframe._frame.selection import BoundColumn, expression_of, frame_of_column, selection_of
 from dpframe._frame.typed.parts import Texts, Times, Weeks
 from dpframe._groups.keys import need_keys
 from dpframe._refusals import Unprinted
@@ -41,7 +41,7 @@ class Parts(Unprinted, ABC):
         """
         if name.startswith("_"):
             raise AttributeError(name)
-        expr = self._column._expr
+        expr = expression_of(self._column)
         if expr.kind not in self._kinds:
             dates = expr.kind == "text" and self._accessor == ".dt"
             step = " Texts that are dates become times by pd.to_datetime(p['x'])." if dates else ""
@@ -78,7 +78,7 @@ class TextParts(Texts, Parts):
         return _expr.list_ops("str")
 
     def _find_part(self, name: str) -> Any:
-        if not _expr.is_split(self._column._expr):
+        if not _expr.is_split(expression_of(self._column)):
             self._check_name(name)
         ask = self._extract if name == "extract" else partial(self._ask, name)
         return _as_method(f"str.{name}", ask)
@@ -93,7 +93,7 @@ class TextParts(Texts, Parts):
         of a split text are the columns of a frame.
         """
         given = {k: self._find_expressions(v) for k, v in words.items()}
-        x = self._column._expr
+        x = expression_of(self._column)
         found = _expr.text_part(x, name, *map(self._find_expressions, args), **given)
         keeps = _expr.keeps_separator(found)
         if not _expr.is_split(found) or not _validate.flag(words.get("expand", keeps), "expand"):
@@ -124,7 +124,7 @@ class TextParts(Texts, Parts):
             raise BadType(f".str.extract takes ({wanted}) here, nothing else.") from None
         given.apply_defaults()
         pat, flags, expand = given.args
-        found = _expr.extract(self._column._expr, pat, flags)
+        found = _expr.extract(expression_of(self._column), pat, flags)
         if _validate.flag(expand, "expand") or len(found) > 1:
             return _make_frame(self._column, found)
         ((name, expr),) = found.items()
@@ -138,8 +138,8 @@ class TextParts(Texts, Parts):
 
 def _make_frame(column: Any, columns: Mapping[Any, Expr]) -> Any:
     """Return a tracked frame of the rows of a column."""
-    frame = column._frame
-    return frame._new(frame._selection.replace_columns(dict(columns)))
+    frame = frame_of_column(column)
+    return frame._new(selection_of(frame).replace_columns(dict(columns)))
 
 
 def _as_method(name: str, ask: Callable[..., Any]) -> Callable[..., Any]:
@@ -166,7 +166,7 @@ class TimeParts(Times, Parts):
     _accessor, _of, _kinds = ".dt", "timestamps", ("time", "duration")
 
     def _names(self) -> Iterable[str]:
-        kind = self._column._expr.kind
+        kind = expression_of(self._column).kind
         return [*_expr.list_ops("dt", kind), *(["isocalendar"] if kind == "time" else [])]
 
     def _find_part(self, name: str) -> Any:
@@ -187,7 +187,7 @@ class TimeParts(Times, Parts):
 
     def _ask(self, name: str, *args: Any, **words: Any) -> Any:
         """Return the column that a part is, with its arguments."""
-        return self._column._new(_expr.time_part(self._column._expr, name, *args, **words))
+        return self._column._new(_expr.time_part(expression_of(self._column), name, *args, **words))
 
     def _isocalendar(self, *args: Any, **words: Any) -> IsoCalendar:
         """Parts of the calendar of weeks."""
@@ -207,7 +207,7 @@ class CategoryParts(Parts):
 
     def _keys(self) -> list[Any]:
         """Return the declared keys, in order."""
-        keys = self._column._frame._selection.values(self._column._expr)
+        keys = selection_of(frame_of_column(self._column)).values(expression_of(self._column))
         if keys is None:
             raise need_keys(self._column.name, ".cat")
         return list(_expr.in_order(keys))
@@ -223,7 +223,7 @@ class CategoryParts(Parts):
 
         It is -1 for a null, and null for a value that is not a key.
         """
-        x = self._column._expr
+        x = expression_of(self._column)
         places = _expr.map_dict(x, {key: i for i, key in enumerate(self._keys())})
         return self._column._new(_expr.choose(_expr.is_null(x), -1, places), None)
 
@@ -266,7 +266,7 @@ class IsoCalendar(Weeks, Parts):
 
     def _find_part(self, name: str) -> Any:
         self._check_name(name)
-        return self._column._new(_expr.week_part(self._column._expr, name), name)
+        return self._column._new(_expr.week_part(expression_of(self._column), name), name)
 
     if not TYPE_CHECKING:  # to checkers a name that is not listed is an error
         __getattr__ = _find_part

@@ -13,7 +13,14 @@ import pandas as pd
 
 from dpframe import _expr, _validate
 from dpframe._errors import BadType, Refused
-from dpframe._frame.selection import BoundColumn
+from dpframe._frame.selection import (
+    BoundColumn,
+    expression_of,
+    frame_of_column,
+    name_of,
+    selection_of,
+)
+from dpframe._frame.tracked import keep_rows_where
 from dpframe._frame.verbs import looking
 
 if TYPE_CHECKING:
@@ -25,13 +32,13 @@ Column = TypeVar("Column", bound=BoundColumn)
 
 def _of(column: BoundColumn, frame: Any) -> Any:
     """Return the column in another frame of the same columns."""
-    return type(column)(frame, column._expr, column._name)
+    return type(column)(frame, expression_of(column), name_of(column))
 
 
 def dropna(self: Column, *, axis: Any = 0, how: None = None, ignore_index: bool = False) -> Column:
     """Return the column in the rows where it is not null."""
     frame = self._frame
-    kept = frame._where(_expr.not_null(self._expr)) if self._expr.nullable else frame
+    kept = keep_rows_where(frame, _expr.not_null(self._expr)) if self._expr.nullable else frame
     result: Column = _of(self, kept)
     return result
 
@@ -80,7 +87,9 @@ def to_frame(self: BoundColumn, name: Hashable = None) -> PrivateFrame:
     """Return the tracked frame of this column alone."""
     frame = self._frame
     label = self._name if name is None else _validate.hashable(name, "a name")
-    return cast("PrivateFrame", frame._new(frame._selection.replace_columns({label: self._expr})))
+    return cast(
+        "PrivateFrame", frame._new(selection_of(frame).replace_columns({label: self._expr}))
+    )
 
 
 def head(self: BoundColumn, n: int = 5) -> pd.Series[Any]:
@@ -122,16 +131,18 @@ def dtype(self: BoundColumn) -> Any:
 
 def _add_to_frame(column: BoundColumn) -> Any:
     """Return the column's frame with the column, as it is now, among its own."""
-    frame = column._frame
+    frame = frame_of_column(column)
     return frame._new(
-        frame._selection.replace_columns({**frame._selection.columns, column._name: column._expr})
+        selection_of(frame).replace_columns(
+            {**selection_of(frame).columns, name_of(column): expression_of(column)}
+        )
     )
 
 
 def groupby(self: BoundColumn, by: Any = None, **words: Any) -> PrivateGroupBy:
     """Group this column by another one: ``p["cost"].groupby(p["state"]).mean()``; see
     `PrivateFrame.groupby`."""
-    if isinstance(by, str) and by not in self._frame._selection.index:
+    if isinstance(by, str) and by not in selection_of(self._frame).index:
         raise BadType(
             f"a column is grouped by another one, or by its index: p['cost'].groupby(p[{by!r}])."
         )

@@ -14,7 +14,16 @@ from dpframe import _expr, _validate
 from dpframe._answers import answer as _release
 from dpframe._errors import BadType, BadValue, MissingKeys, NotOffered
 from dpframe._frame.found import Search
-from dpframe._frame.selection import HALF, WHOLE, Askable, Selection, make_level
+from dpframe._frame.selection import (
+    HALF,
+    WHOLE,
+    Askable,
+    Selection,
+    make_level,
+    mode_of,
+    selection_of,
+    session_of_frame,
+)
 from dpframe._frame.signatures import verb
 from dpframe._groups.combinations import Sought
 from dpframe._groups.keys import KeyBy, Keys, Word, describe, keys_of
@@ -158,18 +167,20 @@ def _keys(
         of = (
             None
             if given is None
-            else keys_of(given, i, groups._selection.find_column(name)[1], len(names))
+            else keys_of(given, i, selection_of(groups).find_column(name)[1], len(names))
         )
-        level = make_level(groups, groups._selection.level(name), of, verb)
+        level = make_level(groups, selection_of(groups).level(name), of, verb)
         if isinstance(level, KeyBy):
-            found.append((groups._selection.find_column(name)[1], level.keys))
+            found.append((selection_of(groups).find_column(name)[1], level.keys))
             continue
-        if len(names) > 1 or any(isinstance(one, Sought) for one in groups._selection.by):
+        if len(names) > 1 or any(isinstance(one, Sought) for one in selection_of(groups).by):
             raise MissingKeys(
                 f"the keys of {level.name!r} are not known, and nor are others here. Find them first, for a price of their own: "
                 f"keys=p.unique({level.name!r})."
             )
-        asking = Askable(groups._session, replace(groups._selection, by=()), groups._mode)
+        asking = Askable(
+            session_of_frame(groups), replace(selection_of(groups), by=()), mode_of(groups)
+        )
         searched = Search(asking, (level,)).keys(payment)
         if isinstance(searched, Plan):
             return searched
@@ -182,11 +193,11 @@ def _declare_keys(groups: Any, levels: Listed) -> Any:
 
     ``levels`` are the columns with their keys. The ledger keeps the declaration.
     """
-    session = groups._session
+    session = session_of_frame(groups)
     known = {keys.token for keys in (*(k for _, k in session.terms.keys), *session.found.values())}
     words = [
         Word("keys", f"{label!r}: {describe(keys.to_json())}", "groups")
         for label, keys in levels
         if keys.token not in known
     ]
-    return groups._of(groups._selection.add_declarations(tuple(words)))
+    return groups._of(selection_of(groups).add_declarations(tuple(words)))

@@ -21,7 +21,8 @@ from dpframe._frame.column import PrivateColumn
 from dpframe._frame.people.verbs import Build, PersonVerbs
 from dpframe._frame.people.windows import Window, read_window
 from dpframe._frame.people.within import AGGREGATES, PersonVerb, build_within, check_integer
-from dpframe._frame.tracked import Tracked, person_of, selection_of
+from dpframe._frame.selection import selection_of
+from dpframe._frame.tracked import Tracked, person_of
 from dpframe._refusals import Unprinted
 
 

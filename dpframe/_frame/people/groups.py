@@ -27,15 +27,9 @@ from dpframe._frame.people.within import (
     build_within,
     check_integer,
 )
+from dpframe._frame.selection import selection_of, session_of_frame
 from dpframe._frame.signatures import explain_arguments
-from dpframe._frame.tracked import (
-    Tracked,
-    person_of,
-    selection_of,
-    session_of_frame,
-    use_own_names,
-    with_selection,
-)
+from dpframe._frame.tracked import Tracked, person_of, use_own_names, with_selection
 from dpframe._plans.counts import DISTINCT
 from dpframe._plans.price import WORDS
 from dpframe._refusals import ADVICE, Unprinted, refuse

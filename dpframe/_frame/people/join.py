@@ -20,14 +20,8 @@ from dpframe import _expr
 from dpframe._errors import BadType, BadValue, NotOffered, Refused
 from dpframe._expr import Column, Expr, Key, within
 from dpframe._frame.people.within import keys_of_cells
-from dpframe._frame.tracked import (
-    Frame,
-    Tracked,
-    person_of,
-    selection_of,
-    session_of_frame,
-    with_selection,
-)
+from dpframe._frame.selection import selection_of, session_of_frame
+from dpframe._frame.tracked import Frame, Tracked, person_of, with_selection
 from dpframe._frame.verbs.merge import merged_names
 from dpframe._frame.verbs.reshape import derived_frame, names_of, source_of
 from dpframe._groups.keys import Word, describe

@@ -20,7 +20,8 @@ from dpframe._errors import BadType, BadValue, NotOffered, Refused
 from dpframe._expr import Expr, Key, within
 from dpframe._frame.column import PrivateColumn
 from dpframe._frame.people.within import build_within
-from dpframe._frame.tracked import Frame, Tracked, selection_of, with_selection
+from dpframe._frame.selection import selection_of
+from dpframe._frame.tracked import Frame, Tracked, with_selection
 
 
 def keep_one_row(frame: Frame, columns: Mapping[Hashable, Expr]) -> Frame:

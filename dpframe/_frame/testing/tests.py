@@ -17,7 +17,13 @@ from dpframe._answers.hypotheses import (
 )
 from dpframe._errors import BadType, BadValue, MissingKeys, NotOffered
 from dpframe._frame.groups import PrivateGroupBy
-from dpframe._frame.selection import Selection, check_condition
+from dpframe._frame.selection import (
+    Selection,
+    ask_question,
+    check_condition,
+    selection_of,
+    session_of_frame,
+)
 from dpframe._frame.signatures import verb
 from dpframe._frame.tracked import Tracked
 from dpframe._frame.verbs.groupings import groupby
@@ -99,7 +105,7 @@ class Tests(Unprinted):
         >>> found.pvalue < 0.001, round(found.estimate, 1)
         (True, 0.5)
         """
-        check_condition(self._frame._selection.find_column(column)[0])
+        check_condition(selection_of(self._frame).find_column(column)[0])
         return self._compared(column, by, keys, None, level, ("mean",), "share", payment)
 
     @verb
@@ -135,9 +141,12 @@ class Tests(Unprinted):
             )
         index_of = cast(Any, combined_index(levels))
         names = index_of.names[0], index_of.names[1]
-        query = Query((COUNT,), self._frame._selection.where, levels)
-        found = self._frame._ask(
-            query, lambda r: make_independence_test(r, rows, names), self._of_people(payment)
+        query = Query((COUNT,), selection_of(self._frame).where, levels)
+        found = ask_question(
+            self._frame,
+            query,
+            lambda r: make_independence_test(r, rows, names),
+            self._of_people(payment),
         )
         return cast(HypothesisTest, found)
 
@@ -170,13 +179,13 @@ class Tests(Unprinted):
         _validate.level(level)
         check_correlation("pearson", payment)
         names = (
-            self._frame._selection.find_column(column)[1],
-            self._frame._selection.find_column(other)[1],
+            selection_of(self._frame).find_column(column)[1],
+            selection_of(self._frame).find_column(other)[1],
         )
         if names[0] == names[1]:
             raise BadValue("correlation needs two columns, and both have the same name.")
         frame = dropna(self._frame, subset=list(names))
-        outs, _ = pairs_of(frame._selection, list(names), None, 1, bounds)
+        outs, _ = pairs_of(selection_of(frame), list(names), None, 1, bounds)
         found = frame._ask_for(
             outs,
             self._of_people(payment),
@@ -210,12 +219,15 @@ class Tests(Unprinted):
                 f"two groups are compared, and {index.name!r} has {len(index)} keys. Name two: keys=['a', 'b'] here; "
                 "of more than two, p.test.independence compares shares."
             )
-        selection: Selection = self._frame._selection
+        selection: Selection = selection_of(self._frame)
         outs = tuple(selection.output(name, column, bounds, name=name) for name in aggregates)
         labels: tuple[Hashable, Hashable] = index[0], index[1]
         query = Query(outs, selection.where, levels)
-        found = self._frame._ask(
-            query, lambda r: make_means_test(r, labels, noun, level), self._of_people(payment)
+        found = ask_question(
+            self._frame,
+            query,
+            lambda r: make_means_test(r, labels, noun, level),
+            self._of_people(payment),
         )
         return cast(HypothesisTest, found)
 
@@ -229,7 +241,7 @@ class Tests(Unprinted):
             raise BadType(
                 "the column that names a person has a group for each of them: name another one."
             )
-        levels = groups._selection.by
+        levels = selection_of(groups).by
         if any(isinstance(level, Sought) for level in levels):
             raise MissingKeys(
                 "a test needs keys that are listed: those that are found have more rows than chance gives them. Write "
@@ -240,7 +252,9 @@ class Tests(Unprinted):
                 "a test takes columns with keys of their own, not a list of combinations."
             )
         known = cast("tuple[By, ...]", levels)
-        selected = self._frame._session.find_selected(known, self._frame._selection.where)
+        selected = session_of_frame(self._frame).find_selected(
+            known, selection_of(self._frame).where
+        )
         if selected is not None and selected.elsewhere:
             raise NotOffered(
                 f"keys of {selected.column} were found among other rows than these, perhaps by what is tested. Find them without "
@@ -254,7 +268,7 @@ class Tests(Unprinted):
 
         A test takes people for a sample, so other limits are refused.
         """
-        if not self._frame._session.unit.people:
+        if not session_of_frame(self._frame).unit.people:
             return dict(payment)
         for word in ("max_rows", "max_groups"):
             if payment.get(word) not in (None, 1):

@@ -21,7 +21,14 @@ from dpframe._errors import (
 )
 from dpframe._expr import Column, Expr
 from dpframe._frame.column import PrivateColumn
-from dpframe._frame.tracked import Frame, Tracked
+from dpframe._frame.selection import (
+    expression_of,
+    frame_of_column,
+    name_of,
+    selection_of,
+    session_of_frame,
+)
+from dpframe._frame.tracked import Frame, Tracked, refuse_questions
 from dpframe._frame.verbs.merge import is_private
 from dpframe._frame.verbs.reshape import derived_frame, source_of
 from dpframe._groups.keys import Word, describe
@@ -206,14 +213,20 @@ def _trace(frame: Frame, call: Callable[[Any], Any]) -> Any:
     """
     try:
         made = call(
-            frame._rowwise("a function of rows asks nothing: it is given the rows themselves then.")
+            refuse_questions(
+                frame, "a function of rows asks nothing: it is given the rows themselves then."
+            )
         )
     except Exception:  # it asks, or needs what a tracked frame has not: it is a function of rows
         return None
-    if isinstance(made, Tracked) and made._session is frame._session:
-        return frame._new(made._selection)
-    if isinstance(made, PrivateColumn) and made._frame._session is frame._session:
-        return PrivateColumn(frame._new(made._frame._selection), made._expr, made._name)
+    if isinstance(made, Tracked) and session_of_frame(made) is session_of_frame(frame):
+        return frame._new(selection_of(made))
+    if isinstance(made, PrivateColumn) and session_of_frame(
+        frame_of_column(made)
+    ) is session_of_frame(frame):
+        return PrivateColumn(
+            frame._new(selection_of(frame_of_column(made))), expression_of(made), name_of(made)
+        )
     return None
 
 

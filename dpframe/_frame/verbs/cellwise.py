@@ -16,8 +16,8 @@ from dpframe._errors import BadType, NotOffered, Refused
 from dpframe._expr import Expr
 from dpframe._frame.column import PrivateColumn
 from dpframe._frame.columns.operators import OperatorMethod, find_operator
-from dpframe._frame.selection import BoundColumn
-from dpframe._frame.tracked import Frame, Tracked
+from dpframe._frame.selection import BoundColumn, expression_of, selection_of
+from dpframe._frame.tracked import Frame, Tracked, refuse_questions
 
 
 def operate(
@@ -35,9 +35,11 @@ def operate(
     else:
         operands = [_operands(self, other) for other in others]
     made = {
-        label: PrivateColumn(self, expr, label)
-        ._operate(name, *(given[label] for given in operands), swapped=swapped)
-        ._expr
+        label: expression_of(
+            PrivateColumn(self, expr, label)._operate(
+                name, *(given[label] for given in operands), swapped=swapped
+            )
+        )
         for label, expr in columns.items()
     }
     return self._new(self._selection.replace_columns(made))
@@ -47,7 +49,8 @@ def transform_columns(self: Frame, transform: Callable[[PrivateColumn], PrivateC
     """Return the frame with each column transformed by itself."""
     columns = self._selection.columns
     made = {
-        name: transform(PrivateColumn(self, expr, name))._expr for name, expr in columns.items()
+        name: expression_of(transform(PrivateColumn(self, expr, name)))
+        for name, expr in columns.items()
     }
     return self._new(self._selection.replace_columns(made))
 
@@ -58,19 +61,19 @@ def _operands(frame: Tracked, other: object) -> Mapping[Hashable, Any]:
     ``other`` is a constant for all columns, one for each column, or a tracked frame of the same
     columns.
     """
-    columns = frame._selection.columns
+    columns = selection_of(frame).columns
     if isinstance(other, BoundColumn):
         raise Refused(
             "pandas matches the labels of such a column's rows with the names of the frame's columns. For an operation in each "
             "row write it column by column: p[['x', 'y']].sub(p['a'], axis=0)."
         )
     if isinstance(other, Tracked):
-        if set(other._selection.columns) != set(columns):
+        if set(selection_of(other).columns) != set(columns):
             raise BadType(
                 "an operation of two frames needs the same columns in both: p[['x', 'y']] * p[['x', 'y']]."
             )
         return {
-            name: PrivateColumn(other, other._selection.columns[name], name) for name in columns
+            name: PrivateColumn(other, selection_of(other).columns[name], name) for name in columns
         }
     if isinstance(other, pd.Series) and get_receipt(other, ANSWER) is not None:
         other = other.to_dict()
@@ -168,11 +171,12 @@ def _choose(frame: Frame, verb: str, cond: object, other: object) -> Frame:
     ``verb`` is the one that was called. ``cond`` is a tracked column, a frame of conditions or a
     function. ``other`` has the cells to take instead.
     """
-    columns = frame._selection.columns
+    columns = selection_of(frame).columns
     if callable(cond) and not isinstance(cond, BoundColumn | Tracked):
         cond = cond(
-            frame._rowwise(
-                "a condition is of one row: release such a number first, and use the answer in it."
+            refuse_questions(
+                frame,
+                "a condition is of one row: release such a number first, and use the answer in it.",
             )
         )
     conditions = (
@@ -184,10 +188,12 @@ def _choose(frame: Frame, verb: str, cond: object, other: object) -> Frame:
         else _operands(frame, other)
     )
     made = {
-        name: getattr(PrivateColumn(frame, expr, name), verb)(conditions[name], others[name])._expr
+        name: expression_of(
+            getattr(PrivateColumn(frame, expr, name), verb)(conditions[name], others[name])
+        )
         for name, expr in columns.items()
     }
-    return frame._new(frame._selection.replace_columns(made))
+    return frame._new(selection_of(frame).replace_columns(made))
 
 
 def apply(self: Frame, func: object, axis: object = 0, **words: Any) -> Any:
@@ -262,7 +268,7 @@ def _numbers(frame: Tracked, names: list[Hashable], verb: str) -> list[Expr]:
 
     ``verb`` is the summary of each row that needs them, for messages.
     """
-    exprs = [frame._selection.columns[name] for name in names]
+    exprs = [selection_of(frame).columns[name] for name in names]
     for name, expr in zip(names, exprs, strict=True):
         if expr.kind not in ("number", "bool"):
             raise BadType(
@@ -295,7 +301,7 @@ def _mean(frame: Tracked, exprs: list[Expr]) -> Expr:
     not show.
     """
     mean = _expr.arithmetic("/", _total(exprs), _present(exprs))
-    column_bounds = [e.bounds(frame._selection.schema.bounds) for e in exprs]
+    column_bounds = [e.bounds(selection_of(frame).schema.bounds) for e in exprs]
     ends = [pair for pair in column_bounds if pair is not None]
     if len(ends) < len(exprs):
         return mean

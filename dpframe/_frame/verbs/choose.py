@@ -16,9 +16,22 @@ from dpframe._answers import answer as _release
 from dpframe._errors import BadType, BadValue, MissingBounds
 from dpframe._expr import Expr
 from dpframe._frame.found import listed
-from dpframe._frame.selection import WHOLE, BoundColumn, check_condition, find_caller, make_level
+from dpframe._frame.selection import (
+    WHOLE,
+    BoundColumn,
+    ask_question,
+    check_condition,
+    find_caller,
+    make_level,
+    selection_of,
+)
 from dpframe._frame.signatures import verb
-from dpframe._frame.tracked import Tracked
+from dpframe._frame.tracked import (
+    Tracked,
+    read_expression,
+    read_expression_or_text,
+    refuse_questions,
+)
 from dpframe._groups.keys import By, KeyBy, Word, describe
 from dpframe._plans.aggregates import Output
 from dpframe._plans.plan import Plan
@@ -178,16 +191,18 @@ def _most(frame: Tracked, questions: Any, caller: object, payment: Mapping[str, 
     if isinstance(questions, Mapping):
         exprs = {}
         for name, question in questions.items():
-            exprs[name], frame = frame._written(question, caller)
+            exprs[name], frame = read_expression_or_text(frame, question, caller)
     else:
-        named = [(label, expr) for expr, label in map(frame._selection.find_column, questions)]
+        named = [(label, expr) for expr, label in map(selection_of(frame).find_column, questions)]
         exprs = dict(named)
         if len(exprs) < len(named):
             raise BadValue("argmax among columns needs each of them once.")
     names = list(exprs)
     outputs = tuple(Output(name, "argmax", check_condition(expr)) for name, expr in exprs.items())
-    query = Query(outputs, frame._selection.where)
-    return frame._ask(query, lambda release: names[int(_release.values(release, 0)[0])], payment)
+    query = Query(outputs, selection_of(frame).where)
+    return ask_question(
+        frame, query, lambda release: names[int(_release.values(release, 0)[0])], payment
+    )
 
 
 def _own_utility(
@@ -257,7 +272,7 @@ def _expressions(
         utilities = [utility[c] for c in candidates]
     elif callable(utility) and not hasattr(utility, "_expr"):
         _check_two_arguments(utility)
-        row = frame._rowwise(_ONE_ROW)
+        row = refuse_questions(frame, _ONE_ROW)
         utilities = [_row_wise(utility(row, c)) for c in candidates]
     else:
         utilities = [utility] * len(candidates)
@@ -268,15 +283,15 @@ def _expressions(
             scope = SimpleNamespace(
                 f_locals={**caller.f_locals, PLACEHOLDER: candidate}, f_globals=caller.f_globals
             )
-            expr, selection = frame._selection.parse_text(candidate_utility, scope)
-            new_declarations = selection.words[len(frame._selection.words) :]
+            expr, selection = selection_of(frame).parse_text(candidate_utility, scope)
+            new_declarations = selection.words[len(selection_of(frame).words) :]
             declared |= {
                 word: None
                 for word in new_declarations
                 if not word.value.startswith(f"{PLACEHOLDER} = ")
             }
         else:
-            expr = frame._expression(candidate_utility)
+            expr = read_expression(frame, candidate_utility)
         if expr.kind not in ("number", "bool"):
             raise BadType(
                 f"the utility of {candidate!r} is of kind {expr.kind}: it must be a number."
@@ -295,7 +310,7 @@ def _hull(
     """
     if bounds_argument is not None:
         return _validate.bounds(bounds_argument, "the utility")
-    implied = [e.bounds(frame._selection.schema.bounds) for e in exprs]
+    implied = [e.bounds(selection_of(frame).schema.bounds) for e in exprs]
     pairs = [_validate.bounds(pair, "the utility") for pair in implied if pair is not None]
     if len(pairs) == len(exprs):
         return Bounds(min(p.lower for p in pairs), max(p.upper for p in pairs))

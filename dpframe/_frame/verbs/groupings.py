@@ -13,7 +13,7 @@ from dpframe import _validate
 from dpframe._errors import BadType, BadValue, MissingBounds, NotOffered
 from dpframe._expr import Column, same_moment, stem
 from dpframe._frame.groups import PrivateGroupBy, check_options
-from dpframe._frame.selection import BoundColumn, Selection, make_level
+from dpframe._frame.selection import BoundColumn, Selection, make_level, selection_of
 from dpframe._frame.tracked import Tracked
 from dpframe._groups.combinations import Sought, TupleBy, Tuples, lists_tuples, with_rest
 from dpframe._groups.keys import GROUP_CEILING, By, KeyBy, groups_of, keys_of
@@ -74,7 +74,7 @@ def resample(
 
 def _find_levels(frame: Tracked, level: Any) -> list[BoundColumn]:
     """Return the columns of the index that ``level=`` of `groupby` names, by name or by number."""
-    index = frame._selection.index
+    index = selection_of(frame).index
     names = list(index)
     found = []
     for one in level if isinstance(level, list) else [level]:
@@ -88,7 +88,7 @@ def _find_levels(frame: Tracked, level: Any) -> list[BoundColumn]:
 
 def _index_of(frame: Tracked) -> BoundColumn:
     """Return the column that `set_index` has made the index, for `resample` without ``on=``."""
-    index = frame._selection.index
+    index = selection_of(frame).index
     if len(index) != 1:
         raise BadType(
             "resample needs a column of times, p.resample('ME', on='t'), or one that is the index: "
@@ -181,7 +181,7 @@ def make_levels(
     found in the data. ``sort`` and ``dropna`` are as in pandas, and ``verb`` is named in messages.
     """
     names = by if isinstance(by, list) else [by]
-    keys = frame._selection.by_column(keys) if isinstance(keys, Mapping) else keys
+    keys = selection_of(frame).by_column(keys) if isinstance(keys, Mapping) else keys
     if not names:
         raise BadValue(f"{verb} needs at least one column.")
     if callable(by) and not isinstance(by, BoundColumn):
@@ -192,7 +192,7 @@ def make_levels(
         )
     levels: list[KeyBy | Sought] = []
     for i, name in enumerate(names):
-        column = frame._selection.level(name)
+        column = selection_of(frame).level(name)
         keys_listed = None if keys is None else keys_of(keys, i, column[1], len(names))
         levels.append(make_level(frame, column, keys_listed, verb, sort, dropna))
     groups = math.prod(len(level.keys) for level in levels if isinstance(level, KeyBy))
@@ -229,7 +229,7 @@ def groupings(
         )
     if rules:
         return _with_periods(frame, names, rules, keys, sort, dropna, other, bounds)
-    tuples = _tuples(frame._selection, names, keys) if len(names) > 1 else None
+    tuples = _tuples(selection_of(frame), names, keys) if len(names) > 1 else None
     if tuples is None:
         levels = make_levels(frame, by, keys, sort, dropna)
         return tuple(levels) if other is None else with_rest(levels, other)
@@ -237,7 +237,7 @@ def groupings(
         raise NotOffered(
             "other= goes with a list of keys for one column: leave it out where combinations are listed."
         )
-    exprs = [frame._selection.level(name)[0] for name in names]
+    exprs = [selection_of(frame).level(name)[0] for name in names]
     return (TupleBy.of(exprs, tuples.with_options(exprs, sort, dropna)),)
 
 
@@ -286,7 +286,7 @@ def _with_periods(
     keyed = make_levels(frame, list(rest), keys, sort, dropna) if rest else []
     levels = iter(keyed if other is None else with_rest(keyed, other))
     combined = tuple(
-        _periods(frame._selection, name, rules[i], bounds) if i in rules else next(levels)
+        _periods(selection_of(frame), name, rules[i], bounds) if i in rules else next(levels)
         for i, name in enumerate(names)
     )
     if groups_of(level for level in combined if not isinstance(level, Sought)) > GROUP_CEILING:

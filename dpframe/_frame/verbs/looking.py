@@ -21,7 +21,7 @@ import pandas as pd
 from dpframe import _pandas, _validate
 from dpframe._errors import BadType, BadValue, Refused, caution
 from dpframe._expr import Column, Expr
-from dpframe._frame.selection import Schema, Selection
+from dpframe._frame.selection import Schema, Selection, selection_of, session_of_frame
 from dpframe._frame.tracked import Tracked
 from dpframe._groups.keys import Keys
 from dpframe._groups.periods import Span
@@ -150,8 +150,8 @@ def _number(n: object, verb: str) -> int:
 
 
 def _make_up(frame: Tracked, rows: int, skip: int = 0) -> MadeUp:
-    selection = frame._selection
-    return made_up(selection, frame._session.leaves, rows, skip)
+    selection = selection_of(frame)
+    return made_up(selection, session_of_frame(frame).leaves, rows, skip)
 
 
 # The schema -------------------------------------------------------------------------------------------------------
@@ -271,7 +271,7 @@ def shape(self: Tracked) -> tuple[int, int] | FrameShape:
 
 
 def _public_rows(frame: Tracked) -> int | None:
-    return frame._session.public_rows if frame._selection.where is None else None
+    return session_of_frame(frame).public_rows if selection_of(frame).where is None else None
 
 
 # Made-up rows -----------------------------------------------------------------------------------------------------
@@ -309,7 +309,7 @@ def dummy(
             raise BadType(
                 "a tracked frame has bounds and keys already: leave bounds= and keys= out."
             )
-        return made_up(of._selection, of._session.leaves, number)
+        return made_up(selection_of(of), session_of_frame(of).leaves, number)
     if isinstance(of, str | os.PathLike):
         if bounds is not None or keys is not None:
             raise BadType("a card has bounds and keys already: leave bounds= and keys= out.")

@@ -12,6 +12,7 @@ import pandas as pd
 from dpframe import _validate
 from dpframe._errors import BadType, BadValue, Refused
 from dpframe._expr import Column, Expr
+from dpframe._frame.selection import selection_of
 from dpframe._frame.tracked import Frame, Tracked
 from dpframe._frame.verbs.reshape import derived_frame, names_of, source_of
 from dpframe._groups.keys import Word, describe, keys_for
@@ -215,9 +216,9 @@ def join(
             max_groups=max_groups,
             because=because,
         )
-        columns = dict(made._selection.columns)
+        columns = dict(selection_of(made).columns)
         levels = {name: columns.pop(name) for name in index}
-        return made._new(replace(made._selection.replace_columns(columns), index=levels))
+        return made._new(replace(selection_of(made).replace_columns(columns), index=levels))
     names = names_of(on, self._selection.columns)
     if table.index.nlevels != len(names):
         raise BadValue(

@@ -16,7 +16,7 @@ from dpframe import _validate
 from dpframe._cells.columns import objects, prepare
 from dpframe._errors import BadType, BadValue, SessionError
 from dpframe._expr import NO_KEYS, Column, Expr, is_split
-from dpframe._frame.selection import Selection
+from dpframe._frame.selection import Selection, mode_of, selection_of, session_of_frame
 from dpframe._frame.tracked import Frame, Tracked
 from dpframe._groups.keys import Word, describe, keys_for
 from dpframe._groups.premises import Premises
@@ -33,12 +33,14 @@ def source_of(frame: Tracked, verb: str) -> TrackedRows:
 
     ``verb`` is its name. A batch, which asks one frame, is refused.
     """
-    selection = frame._selection
-    if frame._mode.answers_later:
+    selection = selection_of(frame)
+    if mode_of(frame).answers_later:
         raise SessionError(
             "a batch asks one frame: derive it first, p = p.explode(...), and then with p.plan_ahead() as batch: ..."
         )
-    return TrackedRows(frame._session, selection.columns, selection.where, verb, selection.premises)
+    return TrackedRows(
+        session_of_frame(frame), selection.columns, selection.where, verb, selection.premises
+    )
 
 
 def derived_frame(
@@ -50,9 +52,9 @@ def derived_frame(
     declarations.
     """
     session.accountant.declare([(word.what, word.value, word.where), *more])
-    declared = (*frame._selection.words, word)
+    declared = (*selection_of(frame).words, word)
     selection = Selection(session, session.leaves, words=declared, premises=session.premises)
-    return type(frame)(session, selection, frame._mode)
+    return type(frame)(session, selection, mode_of(frame))
 
 
 def _multiply_rows(

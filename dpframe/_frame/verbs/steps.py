@@ -21,8 +21,14 @@ from dpframe._expr import Expr
 from dpframe._frame.column import PrivateColumn
 from dpframe._frame.columns.lookups import read_pairs
 from dpframe._frame.places import assign_item
-from dpframe._frame.selection import find_caller
-from dpframe._frame.tracked import Frame, Tracked, refuse_lost_change
+from dpframe._frame.selection import expression_of, find_caller, selection_of
+from dpframe._frame.tracked import (
+    Frame,
+    Tracked,
+    keep_rows_where,
+    read_expression_or_text,
+    refuse_lost_change,
+)
 from dpframe._frame.verbs.looking import schema_of
 
 
@@ -40,9 +46,9 @@ def assign(self: Frame, **columns: Any) -> Frame:
     """
     caller, frame = find_caller(), self
     for name, value in columns.items():
-        expr, frame = frame._written(_read_value(frame, name, value), caller)
+        expr, frame = read_expression_or_text(frame, _read_value(frame, name, value), caller)
         frame = frame._new(
-            frame._selection.replace_columns({**frame._selection.columns, name: expr})
+            selection_of(frame).replace_columns({**selection_of(frame).columns, name: expr})
         )
     return frame
 
@@ -54,7 +60,7 @@ def _read_value(frame: Tracked, name: str, value: object) -> Any:
     """
     if not isinstance(value, str) or not value.isidentifier() or value in ("True", "False"):
         return value
-    known = frame._selection.columns
+    known = selection_of(frame).columns
     if value in known or get_close_matches(value, map(str, known), n=1):
         raise Refused(
             f"{name}={value!r} is a text in pandas, and may be meant for a column here. Write p.assign({name}=p[{value!r}]) for "
@@ -151,13 +157,19 @@ def dropna(
     exprs = [self._selection.expr(name) for name in names]
     frame = self
     if thresh is not None:
-        frame = frame._where(_with_values(exprs, _validate.positive_int(thresh, "thresh")))
+        frame = keep_rows_where(
+            frame, _with_values(exprs, _validate.positive_int(thresh, "thresh"))
+        )
     elif how == "all" and exprs:
-        frame = frame if any(not e.nullable for e in exprs) else frame._where(_any_value(exprs))
+        frame = (
+            frame
+            if any(not e.nullable for e in exprs)
+            else keep_rows_where(frame, _any_value(exprs))
+        )
     else:
         for expr in exprs:
             if expr.nullable:
-                frame = frame._where(_expr.not_null(expr))
+                frame = keep_rows_where(frame, _expr.not_null(expr))
     return self._done(frame, inplace)
 
 
@@ -209,11 +221,13 @@ def _each(
     """
     changed = {}
     for key, argument in arguments.items():
-        name = _validate.column_name(key, frame._selection.columns)
-        changed[name] = step(
-            PrivateColumn(frame, frame._selection.columns[name], name), argument
-        )._expr
-    return frame._new(frame._selection.replace_columns({**frame._selection.columns, **changed}))
+        name = _validate.column_name(key, selection_of(frame).columns)
+        changed[name] = expression_of(
+            step(PrivateColumn(frame, selection_of(frame).columns[name], name), argument)
+        )
+    return frame._new(
+        selection_of(frame).replace_columns({**selection_of(frame).columns, **changed})
+    )
 
 
 # Kinds of constants, by the kinds of columns that can hold one: elsewhere it does not occur.
@@ -388,7 +402,7 @@ def pop(self: Tracked, item: object) -> PrivateColumn:
     refuse_lost_change(self)
     name = _validate.column_name(item, self._selection.columns)
     column = PrivateColumn(self._new(self._selection), self._selection.columns[name], name)
-    self._become(drop(self, columns=name)._selection)
+    self._become(selection_of(drop(self, columns=name)))
     return column
 
 
@@ -613,7 +627,7 @@ def eval(self: Frame, expr: str, *, inplace: bool = False) -> Any:
     caller, frame = find_caller(), self
     lines = [line for line in expr.splitlines() if line.strip()]
     if len(lines) == 1 and not _TARGET.match(expr):
-        made, frame = frame._written(expr.strip(), caller)
+        made, frame = read_expression_or_text(frame, expr.strip(), caller)
         if _validate.flag(inplace, "inplace"):
             raise BadValue("inplace= needs a column that is set, as p.eval('y = x / 2') sets one.")
         return PrivateColumn(frame, made, None)
@@ -621,9 +635,9 @@ def eval(self: Frame, expr: str, *, inplace: bool = False) -> Any:
         target = _TARGET.match(line)
         if target is None:
             raise BadType("each of several lines sets a column: p.eval('y = x / 2').")
-        made, frame = frame._written(line[target.end() :].strip(), caller)
+        made, frame = read_expression_or_text(frame, line[target.end() :].strip(), caller)
         frame = frame._new(
-            frame._selection.replace_columns({**frame._selection.columns, target[1]: made})
+            selection_of(frame).replace_columns({**selection_of(frame).columns, target[1]: made})
         )
     return self._done(frame, inplace)
 

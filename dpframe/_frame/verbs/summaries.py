@@ -18,9 +18,15 @@ from dpframe._answers import answer as _release
 from dpframe._answers.layout import AnswerLayout, CorrelationTable, OutputGrid
 from dpframe._errors import BadType, BadValue, MissingBounds, NotOffered, caution
 from dpframe._expr import Expr
-from dpframe._frame.selection import BoundsLike, Selection, check_condition, find_caller
+from dpframe._frame.selection import (
+    BoundsLike,
+    Selection,
+    check_condition,
+    find_caller,
+    selection_of,
+)
 from dpframe._frame.signatures import verb
-from dpframe._frame.tracked import Tracked
+from dpframe._frame.tracked import Tracked, read_expression_or_text
 from dpframe._groups.keys import EVERY, BinBy
 from dpframe._plans.aggregates import DESCRIBED, Output
 from dpframe._plans.order import ORDERS, choose_quantile_method, read_levels
@@ -89,10 +95,10 @@ def _caution_of_times(frame: Tracked) -> None:
     """Warn of declared columns of times and durations, which pandas' table has and `describe`
     leaves out."""
     names = []
-    for name, expr in frame._selection.columns.items():
+    for name, expr in selection_of(frame).columns.items():
         if expr.kind in ("time", "duration"):
             with suppress(MissingBounds):
-                frame._selection.output("mean", name, None)
+                selection_of(frame).output("mean", name, None)
                 names.append(name)
     if names:
         apart = ", ".join(f"p[{name!r}].describe()" for name in names)
@@ -145,12 +151,12 @@ def _percents(levels: Sequence[Fraction]) -> list[str]:
 
 def list_bounded_numbers(frame: Tracked, bounds: object) -> list[Hashable]:
     """Return the columns of numbers that have public bounds."""
-    bounds_by_name = frame._selection.by_column(bounds) if isinstance(bounds, Mapping) else {}
+    bounds_by_name = selection_of(frame).by_column(bounds) if isinstance(bounds, Mapping) else {}
     names = [
         name
-        for name, expr in frame._selection.columns.items()
+        for name, expr in selection_of(frame).columns.items()
         if expr.kind == "number"
-        and (name in bounds_by_name or expr.bounds(frame._selection.schema.bounds) is not None)
+        and (name in bounds_by_name or expr.bounds(selection_of(frame).schema.bounds) is not None)
     ]
     if not names:
         raise MissingBounds(
@@ -185,7 +191,7 @@ def counts(
         )
     caller, frame, outputs = find_caller(), self, []
     for name, question in questions.items():
-        expr, frame = frame._written(question, caller)
+        expr, frame = read_expression_or_text(frame, question, caller)
         outputs.append(Output(name, "true", check_condition(expr)))
     index = pd.Index(list(questions), tupleize_cols=False)
     return cast(
@@ -243,7 +249,7 @@ def bins_of(frame: Tracked, column: object, bins: object, bounds: object) -> Bin
 
     ``bins`` has public edges, or is the number of even bins between ``bounds``.
     """
-    expr, name = frame._selection.find_column(column)
+    expr, name = selection_of(frame).find_column(column)
     if expr.kind not in ("number", "bool"):
         instead = f"p.resample('ME', on={name!r}).size()" if expr.kind == "time" else "value_counts"
         raise BadType(
@@ -265,7 +271,9 @@ def edges_of(
         )
     if isinstance(bins, int | np.integer):
         number = _validate.positive_int(bins, "bins")
-        return _validate.even_edges(frame._selection.bounds(expr, name, bounds), number, repr(name))
+        return _validate.even_edges(
+            selection_of(frame).bounds(expr, name, bounds), number, repr(name)
+        )
     if isinstance(bins, pd.Series | pd.DataFrame) or not isinstance(bins, Iterable):
         raise BadType("bins must be a number of bins or a list of public edges.")
     return _validate.edges(bins, repr(name))
@@ -356,7 +364,7 @@ def matrix(
     ``payment`` are the arguments of the price.
     """
     names, _ = asking._columns_for(EVERY, "var", check_payment(payment).get("numeric_only") is True)
-    outs, cells = pairs_of(asking._selection, names, min_periods, ddof, bounds)
+    outs, cells = pairs_of(selection_of(asking), names, min_periods, ddof, bounds)
     index, layout = pd.Index(list(names), tupleize_cols=False), kind(cells)
     return asking._ask_for(
         outs,

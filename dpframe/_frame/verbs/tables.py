@@ -16,7 +16,7 @@ from dpframe._answers.layout import PivotTable
 from dpframe._errors import BadType, BadValue, NotOffered
 from dpframe._frame.found import Search, key_search, listed
 from dpframe._frame.groups import ask_in_groups, check_options, count_values
-from dpframe._frame.selection import BoundsLike, make_level
+from dpframe._frame.selection import BoundsLike, ask_question, make_level, selection_of
 from dpframe._frame.signatures import verb
 from dpframe._frame.tracked import Tracked
 from dpframe._frame.verbs.agg import Wanted, read_aggregate, read_aggregates
@@ -133,7 +133,7 @@ def _in_bins(frame: Tracked, column: object, bins: object, bounds: object) -> Ke
 
     They are closed on the right, and the first is a thousandth wider to hold the least value.
     """
-    expr, name = frame._selection.find_column(column)
+    expr, name = selection_of(frame).find_column(column)
     first, *others = edges_of(frame, expr, name, bins, bounds)
     by = _expr.cut(expr, [first - 1e-3, *others], None, True)
     return KeyBy(by, keys_for(list(cast(Any, by).categories), by, None))
@@ -356,8 +356,10 @@ def _pivot(
     if right:
         above = _with_margin(above, margin, margins)
     columns = _header(prefixes, above)
-    query = Query(outs, frame._selection.where, by)
-    return frame._ask(query, lambda r: _release.make_table(r, layout, rows, columns), payment, part)
+    query = Query(outs, selection_of(frame).where, by)
+    return ask_question(
+        frame, query, lambda r: _release.make_table(r, layout, rows, columns), payment, part
+    )
 
 
 # Labels of a table: which outputs stand above which keys, and where the margins are
