@@ -33,7 +33,7 @@ from dpframe._errors import BadType, NotOffered
 from dpframe._ledger.store import pack, unpack
 from dpframe._plans.aggregates import AGGREGATES, Cell
 from dpframe._plans.durations import count_decimals, format_moment, halve_interval, make_moment
-from dpframe._plans.plan import Cost, Plan, get_noisy_sums, refuse_choices
+from dpframe._plans.plan import Cost, Plan, describe_own_guarantee, get_noisy_sums, refuse_choices
 from dpframe._plans.worth import (
     ORDINARY,
     NoiseRule,
@@ -296,7 +296,7 @@ class Estimate(NumberOperators, Tabular):
 
     @property
     def _price(self) -> str:
-        return self._plan._alone
+        return describe_own_guarantee(self._plan)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -736,7 +736,7 @@ def list_limits(plans: Sequence[Plan]) -> str:
 
 def describe_plans(plans: Sequence[Plan]) -> str:
     """Return the questions and the prices of plans, as a caption."""
-    return "; ".join(f"{plan.question} ({plan._alone})" for plan in plans)
+    return "; ".join(f"{plan.question} ({describe_own_guarantee(plan)})" for plan in plans)
 
 
 def make_title(cell: Cell) -> Hashable:

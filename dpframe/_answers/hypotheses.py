@@ -22,7 +22,7 @@ from dpframe._answers.estimate import Estimate
 from dpframe._answers.population import bound_difference
 from dpframe._answers.types import Floats
 from dpframe._plans.aggregates import AGGREGATES, Measured
-from dpframe._plans.plan import Cost, Plan, get_noisy_sums
+from dpframe._plans.plan import Cost, Plan, describe_own_guarantee, get_noisy_sums
 from dpframe._plans.sampling import (
     ON_NUMBER,
     ON_SPREAD,
@@ -87,7 +87,7 @@ class HypothesisTest:
             ("p-value", f"{least}{self.pvalue:.3g} (statistic {self.statistic:.3g})"),
             ("estimate", f"{self.estimate:.4g}{ends}, {self.of}"),
             ("assumed", self.assumes),
-            ("price", self.plan._alone),
+            ("price", describe_own_guarantee(self.plan)),
         ]
 
     def __repr__(self) -> str:

@@ -122,7 +122,7 @@ def find_rank_error(plan: Plan, cells: Sequence[Cell], level: float) -> float:
         raise NotOffered(
             "only quantiles, and what is one by another name, miss by ranks. Others have interval()."
         )
-    return max(plan._ranks(cell, _validate.level(level)) for cell in ranked)
+    return max(find_rank_error(plan, cell, _validate.level(level)) for cell in ranked)
 
 
 def compute_difference(

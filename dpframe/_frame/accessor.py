@@ -17,6 +17,7 @@ from dpframe._answers.accessor import Answer
 from dpframe._answers.receipts import ANSWER, ESTIMATE, REPORTS, get_receipt
 from dpframe._errors import BadType, BadValue, DPError, LineageError, NoSession, NotOffered
 from dpframe._frame.completion import let_complete
+from dpframe._frame.frame import frame_of_session
 from dpframe._frame.selection import AnswerMode
 from dpframe._frame.signatures import explain_arguments
 from dpframe._frame.surface import PrivateColumn, PrivateFrame
@@ -34,7 +35,7 @@ class Unopened:
 
     @with_arguments_of(open_session)
     def open(self, words: Words) -> PrivateFrame:
-        return PrivateFrame._of(find_or_open_session(self._frame, words))
+        return frame_of_session(find_or_open_session(self._frame, words))
 
     def __getattr__(self, name: str) -> NoReturn:
         """Refuse any verb or attribute, since this frame has no session.
@@ -100,7 +101,7 @@ class Elsewhere(Unanswerable):
     @with_arguments_of(open_session)
     def open(self, words: Words) -> PrivateFrame:
         """Open the session again, with the ledger and the population that the frame names."""
-        return PrivateFrame._of(find_or_open_session(self._frame, words))
+        return frame_of_session(find_or_open_session(self._frame, words))
 
 
 class DerivedFrame(PrivateFrame):
@@ -142,7 +143,7 @@ class DerivedFrame(PrivateFrame):
         """
         if words.get("because") is None:
             self._refuse()
-        return PrivateFrame._of(find_or_open_session(self._frame, words))
+        return frame_of_session(find_or_open_session(self._frame, words))
 
     def __getattr__(self, name: str) -> NoReturn:
         if name.startswith("_"):
@@ -274,7 +275,7 @@ def of_frame(
     ):
         return DerivedFrame(frame, session)
     leaves = list(session.leaves.values())
-    tracked = PrivateFrame._of(
+    tracked = frame_of_session(
         session, {name: leaves[i] for name, i in zip(frame.columns, places, strict=True)}
     )
     vars(tracked)["_temporary"] = True
@@ -320,7 +321,7 @@ def _column_or_answer(series: pd.Series[Any]) -> PrivateColumn | Answer | _repor
     if places is None:
         raise LineageError(_derived_message(session, "count"))
     leaf = list(session.leaves.values())[places[0]]
-    return PrivateColumn(PrivateFrame._of(session), leaf, series.name)
+    return PrivateColumn(frame_of_session(session), leaf, series.name)
 
 
 # Messages -----------------------------------------------------------------------------------------

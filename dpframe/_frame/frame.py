@@ -506,3 +506,13 @@ class PrivateFrame(OperatorMethods, Tracked):
 
 def _escape(value: object) -> str:
     return str(value).replace("&", "&amp;").replace("<", "&lt;")
+
+
+def frame_of_session(
+    session: Session, columns: Mapping[Hashable, Expr] | None = None
+) -> PrivateFrame:
+    """Make the tracked frame of a session.
+
+    ``columns`` are its columns as expressions by name, or None for those of the opened frame.
+    """
+    return PrivateFrame._of(session, columns)

@@ -20,6 +20,7 @@ from dpframe._frame.tracked import (
     keep_rows_where,
     read_expression,
     refuse_lost_change,
+    with_selection,
 )
 from dpframe._refusals import ADVICE
 
@@ -127,14 +128,14 @@ class Located(Generic[F, C]):
         column, a list of names a frame.
         """
         rows, columns = _pair(key)
-        frame = self._frame._new(selection_of(self._frame))
+        frame = with_selection(self._frame, selection_of(self._frame))
         if not _is_everything(rows):
             frame = keep_rows_where(frame, self._condition(rows))
         if _is_everything(columns):
             return frame
         names = self._columns(columns)
         if isinstance(names, list):
-            return frame._new(selection_of(frame).choose_columns(names))
+            return with_selection(frame, selection_of(frame).choose_columns(names))
         return PrivateColumn(frame, selection_of(frame).columns[names], names)
 
     def __setitem__(self, key: object, value: object) -> None:

@@ -72,6 +72,12 @@ def name_of(column: BoundColumn) -> Hashable:
     return column._name
 
 
+def with_expression(column: Any, expr: Expr, name: object = ...) -> Any:
+    """Return a column of the same frame, with another expression, and the same name unless one is
+    given."""
+    return column._new(expr) if name is ... else column._new(expr, name)
+
+
 # What a user gives for a column, by name or as it was taken; for bounds, of one column or by column;
 # and for one level of quantiles or several.
 ColumnLike: TypeAlias = Hashable | BoundColumn

@@ -15,6 +15,7 @@ from typing import Any
 import pandas as pd
 
 from dpframe._errors import BadType, BadValue, DataError, DPError, NoSession, debugging
+from dpframe._frame.frame import frame_of_session
 from dpframe._frame.surface import PrivateFrame
 from dpframe._ledger.accountant import Accountant
 from dpframe._session.card import Card
@@ -93,12 +94,12 @@ def open(source: Any, *budget: Any, memory: int | str | None = None, **words: An
         if again is not None:  # the line that opened it, run once more
             table.close()
             again.memory = max(bytes_, _LEAST)
-            return PrivateFrame._of(find_or_open_session(again.schema, given))
+            return frame_of_session(find_or_open_session(again.schema, given))
         table.memory = max(bytes_, _LEAST)
         # Then it is public.
         if given.get("neighbors") == "replace-one" and given.get("unit") is None:
             table.counted = read_private("open", table.rows)
-        p = PrivateFrame._of(find_or_open_session(table.schema, given))
+        p = frame_of_session(find_or_open_session(table.schema, given))
         reasons = [f"{part}: {given['because']}" for _, part in table.declared]
         p.accountant.declare(
             [("source", word, "open") for word in (shorten(table.place), *reasons)]

@@ -26,7 +26,7 @@ from typing import Any, Final, NamedTuple, NoReturn, Protocol
 import numpy as np
 
 from dpframe._errors import BadType, BadValue, LedgerError, SessionError
-from dpframe._plans.plan import Plan
+from dpframe._plans.plan import Plan, draft_of
 from dpframe.accounting._filter import Charge
 from dpframe.accounting.loss import Events, loss_from_json
 from dpframe.mechanisms import _sampling
@@ -277,7 +277,8 @@ class MemoryStore(Once):
             if not isinstance(body, Debit):
                 entry = entry_of(number, population, kind, body)
             elif all(
-                plan._draft is not None and plan._draft.cells is plan.cells for plan in body.plans
+                draft_of(plan) is not None and draft_of(plan).cells is plan.cells
+                for plan in body.plans
             ):
                 # Most are never read, and to write one takes long. Nothing that it says can change:
                 # plans are frozen, and their drafts have the text of the cells.

@@ -109,7 +109,7 @@ class Budget:
 
     def _charge_pure(self, epsilon: Fraction) -> Charge:
         """Return the charge of a question with pure noise that asks for this epsilon."""
-        bought = self.rule.worth(epsilon, self._now).epsilon
+        bought = self.rule.worth(epsilon, pricing_state(self)).epsilon
         return Charge(((PureDP(epsilon if bought is None else bought), 1),))
 
     def _make_admission_test(self, at: Callable[[Fraction], Charge]) -> Callable[[Fraction], bool]:
@@ -139,11 +139,6 @@ class Budget:
             least = most - spent
         return _search.last_where(admits, least, most, rounds=40)
 
-    @property
-    def _now(self) -> Any:
-        """The state that prices questions, also where nothing is left to pay with."""
-        return self.rule.start() if self.state is None else self.state
-
     def times(self, charge: Charge) -> int:
         """Return how many debits like this one fit, one after the other."""
         return 0 if self.state is None else self.rule.times(self.state, charge)
@@ -152,8 +147,8 @@ class Budget:
     def _open_to(self) -> tuple[bool, ...]:
         """Whether the budget has room for Gaussian noise, and whether for pure noise by the plain
         sum."""
-        gaussian = self.rule.gaussian(Fraction(1), self.queries, self._now) is not None
-        return gaussian, self.rule.pure_spent(self._now) is not None
+        gaussian = self.rule.gaussian(Fraction(1), self.queries, pricing_state(self)) is not None
+        return gaussian, self.rule.pure_spent(pricing_state(self)) is not None
 
     @property
     def spent_delta(self) -> float:
@@ -400,7 +395,11 @@ class Budget:
 
 def make_following_budget(budget: Budget, charges: Sequence[Charge]) -> Budget:
     """Return the budget that prices a question after these debits, which are not made yet."""
-    return replace(budget, state=budget.rule.ahead(budget._now, charges)) if charges else budget
+    return (
+        replace(budget, state=budget.rule.ahead(pricing_state(budget), charges))
+        if charges
+        else budget
+    )
 
 
 def _format_rounded_down(number: Fraction, digits: int) -> str:
@@ -431,3 +430,8 @@ def merge_charges(charges: Any) -> list[Charge]:
     return [
         Charge(tuple((loss, n * k) for loss, n in c.losses), c.delta * k) for c, k in counts.items()
     ]
+
+
+def pricing_state(budget: Budget) -> Any:
+    """Return the state that prices questions, also where nothing is left to pay with."""
+    return budget.rule.start() if budget.state is None else budget.state

@@ -250,7 +250,7 @@ class Plan:
         if not kinds:
             return None
         if all(aggregate.selects or aggregate.promise for aggregate in kinds):
-            return max(map(self._shortfall, self.cells))
+            return max(find_choice_error(self, cell) for cell in self.cells)
         errors = list(self._errors(0.95, self.n if n is None else n).values())
         return None if None in errors else max(errors)
 
@@ -259,12 +259,6 @@ class Plan:
         """A text with the number of rows and groups for which a person counts; empty where a row is
         a person."""
         return "; ".join(map(str, self.caps))
-
-    @property
-    def _alone(self) -> str:
-        """The guarantee of the plan by itself and its limits, beside an answer."""
-        delta = f" at delta {self.delta:.3g}, by itself" if self.delta else ""
-        return f"epsilon {self.epsilon:.4g}{delta}" + (f"; {self.limits}" if self.limits else "")
 
     def _rows(self) -> list[tuple[str, str]]:
         """Return the lines that a plan is printed as, each as a name and a text."""
@@ -310,13 +304,13 @@ class Plan:
         for cell in self.cells[:8]:
             aggregate = AGGREGATES[cell.aggregate]
             if aggregate.promise:
-                text = aggregate.promise.format(r=self._shortfall(cell))
+                text = aggregate.promise.format(r=find_choice_error(self, cell))
                 texts.append(text if len(self.cells) == 1 else f"{cell.name}: {text}")
                 continue
             if aggregate.choice is not None:
                 return (
                     f"the {aggregate.choice.scores} of the choice is within "
-                    f"{self._selection_error():.4g} of the largest"
+                    f"{self.selection_error():.4g} of the largest"
                 )
             error = aggregate.error(get_noisy_sums(self, None, cell), level, self.n)
             per_n = aggregate.error(get_noisy_sums(self, None, cell), level, 1e9)
@@ -335,28 +329,11 @@ class Plan:
             texts.append(text if len(self.cells) == 1 else f"{cell.name} {text}")
         return "; ".join(texts) + ("; ..." if len(self.cells) > 8 else "")
 
-    def _selection_error(self) -> float:
+    def selection_error(self) -> float:
         """Return how far the score of a selected candidate may be below the largest, with
         probability 0.95."""
         part = self.parts[0]
         return part.scale * float(part.noise.shortfall(self.groups))
-
-    def _shortfall(self, cell: Cell) -> float:
-        """Return how far an answer that is chosen may miss at 95 %.
-
-        For a selection it is in scores, and for a quantile in ranks.
-        """
-        return self._selection_error() if AGGREGATES[cell.aggregate].selects else self._ranks(cell)
-
-    def _ranks(self, cell: Cell, level: float = 0.95) -> float:
-        """Return by how many ranks a quantile may miss. ``level`` is the confidence.
-
-        At most this number of values too many lie below it, and above it.
-        """
-        aggregate, part = AGGREGATES[cell.aggregate], self.parts[cell.part]
-        if not aggregate.picks:
-            return aggregate.ranks(Measured(cell, part.noise), level)
-        return part.scale * float(part.noise.shortfall(cell.constants["points"], 1 - level))
 
     def __repr__(self) -> str:
         return "\n".join(f"{name:>12}  {text}" for name, text in self._rows())
@@ -679,3 +656,34 @@ def note_reduced_epsilon(plan: Plan, price: Price) -> Plan:
         f"takes {part}{gone}"
     )
     return replace(plan, why=f"{plan.why}; {note}")
+
+
+def describe_own_guarantee(plan: Plan) -> str:
+    """Return the guarantee of a plan by itself and its limits, beside an answer."""
+    delta = f" at delta {plan.delta:.3g}, by itself" if plan.delta else ""
+    return f"epsilon {plan.epsilon:.4g}{delta}" + (f"; {plan.limits}" if plan.limits else "")
+
+
+def find_choice_error(plan: Plan, cell: Cell) -> float:
+    """Return how far an answer that is chosen may miss at 95 %.
+
+    For a selection it is in scores, and for a quantile in ranks.
+    """
+    selects = AGGREGATES[cell.aggregate].selects
+    return plan.selection_error() if selects else find_rank_error(plan, cell)
+
+
+def find_rank_error(plan: Plan, cell: Cell, level: float = 0.95) -> float:
+    """Return by how many ranks a quantile may miss. ``level`` is the confidence.
+
+    At most this number of values too many lie below it, and above it.
+    """
+    aggregate, part = AGGREGATES[cell.aggregate], plan.parts[cell.part]
+    if not aggregate.picks:
+        return aggregate.ranks(Measured(cell, part.noise), level)
+    return part.scale * float(part.noise.shortfall(cell.constants["points"], 1 - level))
+
+
+def draft_of(plan: Plan) -> Any:
+    """Return what was prepared of the plan before its price, or None if it was read from a record."""
+    return plan._draft

@@ -16,7 +16,7 @@ import numpy as np
 from dpframe import _validate
 from dpframe._errors import BadType, BadValue, BudgetError, did_you_mean
 from dpframe._plans.aggregates import Aggregate
-from dpframe._plans.budget import Budget
+from dpframe._plans.budget import Budget, pricing_state
 from dpframe._plans.plan import Plan
 from dpframe._refusals import PANDAS_WORDS
 from dpframe._statistics.base import Sensitivity
@@ -105,7 +105,7 @@ def find_price(
     if not (isinstance(mechanism, str) and mechanism == AUTO):
         kind = MECHANISMS.get(_validate.choice(mechanism, "mechanism", names()))
     epsilon, delta, within = payment.get("epsilon"), payment.get("delta"), payment.get("within")
-    rule, state = budget.rule, budget._now if budget.state is None else budget.state
+    rule, state = budget.rule, pricing_state(budget) if budget.state is None else budget.state
     if within is None and payment.get("n") is not None:
         raise BadValue(
             "n= is a number of values for within= and for explain, and nothing else uses it."
@@ -171,8 +171,8 @@ def _price_with_delta(
     if d and not rule.limits.delta:
         raise BudgetError("this session has delta=0, so it has no room for a price with delta.")
     if d:
-        return rule.price_guarantee(e, d, budget._now)
-    return rule.worth(e, budget._now)._replace(mu_squared=None, rho=None)
+        return rule.price_guarantee(e, d, pricing_state(budget))
+    return rule.worth(e, pricing_state(budget))._replace(mu_squared=None, rho=None)
 
 
 def check_delta(delta: object, rule: Filter) -> Fraction:
@@ -240,12 +240,12 @@ def _find_price_within(
         )
         prices = [*prices, ranged] if kind is None else [ranged]
     if (kind is None or kind.needs_delta) and rule.gaussian(
-        Fraction(1), budget.queries, budget._now
+        Fraction(1), budget.queries, pricing_state(budget)
     ) is not None:
 
         def gaussian(x: Fraction) -> Price:
             """Return the price that buys Gaussian noise of amount x."""
-            price = rule.gaussian(x, budget.queries, budget._now)
+            price = rule.gaussian(x, budget.queries, pricing_state(budget))
             assert price is not None
             return price._replace(mechanism=GaussianNoise.name)
 
@@ -268,7 +268,7 @@ def _rank_cost(budget: Budget, charge: Charge) -> tuple[bool, float]:
     """
     rule = budget.rule
     fits = budget.state is not None and rule.after(budget.state, charge) is not None
-    alone = rule.after(rule.empty_state(budget._now), charge)
+    alone = rule.after(rule.empty_state(pricing_state(budget)), charge)
     return not fits, math.inf if alone is None else float(rule.spent(alone))
 
 

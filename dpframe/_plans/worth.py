@@ -18,6 +18,7 @@ from numpy.typing import ArrayLike, NDArray
 from dpframe._errors import caution
 from dpframe._plans.aggregates import AGGREGATES, Cell, Floats, Measured
 from dpframe._plans.durations import convert_to_seconds
+from dpframe._plans.plan import find_choice_error
 
 if TYPE_CHECKING:
     from dpframe._plans.plan import Plan
@@ -92,7 +93,7 @@ def is_vague_choice(plan: Plan, raw: Sequence[NDArray[np.int64]], part: float) -
         noisy = Measured(counting, plan.parts[counting.part].noise, raw[counting.part])
         values = np.minimum(values, noisy.values({name: 1.0}).astype(float))
     return [
-        plan._shortfall(cell) >= part * values
+        find_choice_error(plan, cell) >= part * values
         if AGGREGATES[cell.aggregate].picks
         else np.zeros(groups, dtype=bool)
         for cell in plan.cells
@@ -182,7 +183,7 @@ def says_nothing(plan: Plan, cell: Cell, values: float) -> bool:
     if aggregate.selects and not aggregate.of_rows:
         return False
     if aggregate.promise or aggregate.selects:  # the choice may be off by this number of values
-        return bool(plan._shortfall(cell) >= PART * values)
+        return bool(find_choice_error(plan, cell) >= PART * values)
     tried = _try_values(plan, cell, np.array([values]), LEVEL)
     if tried is not None:
         return bool(_is_always_noise(cell, tried)[0])
@@ -281,7 +282,7 @@ def find_fewest_values(plan: Plan, cell: Cell) -> float | None:
     if aggregate.selects and not aggregate.of_rows:
         return None
     if aggregate.promise or aggregate.selects:
-        return float(plan._shortfall(cell)) / PART
+        return float(find_choice_error(plan, cell)) / PART
     if aggregate.imagine_sums(np.ones(1)):
         return _search_fewest_values(plan, cell)
     _, width = aggregate.judging_scale(cell)
@@ -317,7 +318,7 @@ def describe_choice_error(plan: Plan) -> str:
     It is empty below one value.
     """
     choices = [cell for cell in plan.cells if AGGREGATES[cell.aggregate].picks]
-    miss = max(map(plan._shortfall, choices), default=0.0)
+    miss = max((find_choice_error(plan, cell) for cell in choices), default=0.0)
     if miss < 1:
         return ""
     return (

@@ -25,7 +25,15 @@ from dpframe._groups.unit import Limit, Unit
 from dpframe._plans.aggregates import AGGREGATES, LISTED, Cell, Measured, Output
 from dpframe._plans.durations import show_seconds
 from dpframe._plans.order import enclose_by_other_levels
-from dpframe._plans.plan import Draft, Part, Plan, get_noisy_sums, make_draft
+from dpframe._plans.plan import (
+    Draft,
+    Part,
+    Plan,
+    draft_of,
+    find_rank_error,
+    get_noisy_sums,
+    make_draft,
+)
 from dpframe._plans.price import buy_choice, buy_noise, buy_points
 from dpframe._plans.sampling import NOISE, About
 from dpframe._plans.worth import ORDINARY, NoiseRule
@@ -133,7 +141,7 @@ def _enclose_chosen_quantile(
         (1 - level) * (0.5 if about.population else 1.0),
         [q for _, q in sorted(set(choices))],
     )
-    ranks = plan._ranks(cell, 1 - risk / len(chosen))
+    ranks = find_rank_error(plan, cell, 1 - risk / len(chosen))
     return enclose_by_other_levels(m, chosen, ranks, level, about)
 
 
@@ -449,12 +457,14 @@ class Query(Question):
         )
 
     def forms(self, plan: Plan, unit: Unit, size: int | None) -> tuple[Form, ...]:
-        pairs = zip(plan.parts, plan._draft.statistics, strict=True)
+        pairs = zip(plan.parts, draft_of(plan).statistics, strict=True)
         return tuple([part.noise.form(statistic.shape(plan.groups)) for part, statistic in pairs])
 
     def run(self, data: Engine, plan: Plan, unit: Unit, noise: AddNoise) -> tuple[Array, ...]:
-        reduced = data.reduce(Scope(self.where, self.by), set(plan._draft.primitives), unit)
-        return tuple([noise(i, s.integers(reduced)) for i, s in enumerate(plan._draft.statistics)])
+        reduced = data.reduce(Scope(self.where, self.by), set(draft_of(plan).primitives), unit)
+        return tuple(
+            [noise(i, s.integers(reduced)) for i, s in enumerate(draft_of(plan).statistics)]
+        )
 
 
 def _chooses_groups(out: Output) -> bool:

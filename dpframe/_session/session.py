@@ -121,16 +121,18 @@ class Session:
         # Of the frame that was opened, which has the budget and the door; of derived rows another
         # one.
         self.base: Session = self if data.origin is None else data.origin.base
-        self._lock = threading.RLock()
-        self._answers: dict[LabelKey, tuple[bytes, Record]] = {}
-        self._names: Names = {}
-        self._vectors: dict[Any, tuple[Record, int]] = {}
-        self._row_names: NDArray[np.int64] | None = None  # of the opened frame, once they are drawn
-        self._asking = threading.Lock()
+        self.lock = threading.RLock()
+        self.answers: dict[LabelKey, tuple[bytes, Record]] = {}
+        self.answer_names: Names = {}
+        self.vectors: dict[Any, tuple[Record, int]] = {}
+        self.drawn_row_names: NDArray[np.int64] | None = (
+            None  # of the opened frame, once they are drawn
+        )
+        self.asking = threading.Lock()
         self._together = accountant.batches  # it guards only what is declared together
         self.closed = False
         self.planning: list[int] = []  # the threads that are in a plan_ahead() block of it
-        self._process = os.getpid()
+        self.process = os.getpid()
         # Bounds and keys that were released: nobody's word.
         self.released_bounds: set[tuple[Expr, tuple[float, float]]] = set()
         self.found: dict[bytes, Keys | Tuples] = {}
@@ -150,8 +152,12 @@ class Session:
         if data.origin is not None:
             # Labels say whose answers they are, so that the same steps taken again find them.
             base = self.base
-            self.name, self._lock, self._asking = base.name, base._lock, base._asking
-            self._answers, self._names, self._vectors = base._answers, base._names, base._vectors
+            self.name, self.lock, self.asking = base.name, base.lock, base.asking
+            self.answers, self.answer_names, self.vectors = (
+                base.answers,
+                base.answer_names,
+                base.vectors,
+            )
             base.derived.add(self)
         self.restate(terms)
 
@@ -161,9 +167,9 @@ class Session:
 
     @property
     def _engine(self) -> Engine:
-        return self.data.engine(self.base._key)
+        return self.data.engine(self.base.noise_key)
 
-    def _key(self) -> bytes:
+    def noise_key(self) -> bytes:
         """Draw the key of the hash that decides whose groups count. Each frame has its own."""
         return _sampling.random_bytes(8)
 
@@ -172,7 +178,7 @@ class Session:
 
         Data and budget stay as they are. What follows from the declarations is computed again.
         """
-        with self._lock:
+        with self.lock:
             self.terms, self.unit = terms, terms.unit
             # What is proven of these rows, before steps choose or sort some.
             self.premises: Premises = self.data.premises(bool(terms.unit.people))
@@ -406,12 +412,12 @@ class Session:
         price, or by the same name, is answered from what was released then; whether it was depends
         on questions only.
         """
-        with self._lock:
-            if self._asking.locked():  # by this very thread: in a signal handler, or a finaliser
+        with self.lock:
+            if self.asking.locked():  # by this very thread: in a signal handler, or a finaliser
                 raise SessionError(
                     "this session is in the middle of another question of the same thread."
                 )
-            with self._asking:
+            with self.asking:
                 self.check_alive()
                 labelled = [self._label(one, i) for i, one in enumerate(questions)]
                 labels = [label for label, _ in labelled]
@@ -530,7 +536,7 @@ class Session:
     def _vector(self, key: Any) -> RecordedVector | None:
         """Return the vector that was recorded under a key, here or in the ledger file; None if none
         was."""
-        found = self._vectors.get(key)
+        found = self.vectors.get(key)
         if found is not None:
             record, place = found
             return record.vector(place)
@@ -607,7 +613,7 @@ class Session:
         if identity.vectors and not one.fresh and one.question.shares_vectors:
             keys = self._vector_keys(label, identity, one)
             for place, key in enumerate(keys):
-                self._vectors[key] = record, place
+                self.vectors[key] = record, place
         if self.accountant.place is not None:
             shared = one.question.put_in_shared_order(record.release, identity)
             self.accountant.record(
@@ -663,17 +669,19 @@ class Session:
         Their shapes are checked against those that the question declared.
         """
         unit, size = one.unit, None
-        engine = self.data.engine(self.base._key) if self.data.reader is None else self.data.reader
+        engine = (
+            self.data.engine(self.base.noise_key) if self.data.reader is None else self.data.reader
+        )
         if unit.replaces:  # how many people there are is public
             size = engine.people(unit) if unit.people else self.rows
         forms = one.question.forms(plan, unit, size)
-        raw = self.base._run_question(one.question, engine, plan, unit)
+        raw = self.base.run_question(one.question, engine, plan, unit)
         check(forms, raw)
         if self.data.source is not None:  # of what was replaced while it was read nothing is told
             self.data.source.check()
         return raw
 
-    def _run_question(
+    def run_question(
         self, question: Question, engine: Engine, plan: Plan, unit: Unit
     ) -> tuple[Any, ...]:
         """Run a question on the data, with a function that adds the noise of the plan to its
@@ -709,13 +717,13 @@ class Session:
         were derived from them keep these. So one person has one name in all frames of this session.
         """
         base = self.base
-        with self._lock:
-            if base._row_names is None:
-                base._row_names = base._draw_row_names()
-            names = base._row_names
+        with self.lock:
+            if base.drawn_row_names is None:
+                base.drawn_row_names = base.draw_row_names()
+            names = base.drawn_row_names
         return names if self.data.places is None else names.take(self.data.places)
 
-    def _draw_row_names(self) -> NDArray[np.int64]:
+    def draw_row_names(self) -> NDArray[np.int64]:
         """Draw a name for each row of the opened frame."""
         return people_labels(self.rows)
 
@@ -752,7 +760,7 @@ class Session:
         A question on record is free. One that asks for fresh noise is never recalled.
         """
         # Also of a fresh one: its name may not be another question's.
-        known = find_answer(label, self._answers, self._names)
+        known = find_answer(label, self.answers, self.answer_names)
         recorded = None
         if self.accountant.place is not None and (
             one.name is not None if one.fresh else known is None
@@ -780,9 +788,9 @@ class Session:
                 yield digest(label.question, one.typed, queries)
 
     def _keep(self, label: Label, record: Record) -> None:
-        self._answers[label.key] = self._answers[label.paid] = label.whole, record
+        self.answers[label.key] = self.answers[label.paid] = label.whole, record
         if label.name is not None:
-            self._names[label.version, label.name] = label.question, label.key
+            self.answer_names[label.version, label.name] = label.question, label.key
 
     def check_alive(self) -> None:
         """Refuse to go on if the session was closed, or if this process is a forked copy.
@@ -797,7 +805,7 @@ class Session:
                 else "A closed budget cannot be used again."
             )
             raise SessionError(f"this session was closed. {rest}")
-        if os.getpid() != self.base._process:
+        if os.getpid() != self.base.process:
             raise SessionError(
                 "this process is a forked copy of the one that opened the session, and a copy has no budget of "
                 "its own. Ask in the parent process."
@@ -810,12 +818,12 @@ class Session:
         on.
         """
         base = self.base
-        with self._lock:
+        with self.lock:
             base.closed = True
             if sessions.pop(base.name, None) is not None:
                 closed.append(base)
-            base._answers.clear()
-            base._row_names = None
+            base.answers.clear()
+            base.drawn_row_names = None
             for one in [base, self, *base.derived]:
                 one.data.forget()
 

@@ -24,7 +24,7 @@ import numpy as np
 import pandas as pd
 
 from dpframe._errors import BadType, BadValue, Refused, SessionError
-from dpframe._frame.frame import PrivateFrame
+from dpframe._frame.frame import PrivateFrame, frame_of_session
 from dpframe._groups.unit import Unit
 from dpframe._plans.plan import Plan
 from dpframe._questions.question import Array, Question
@@ -133,13 +133,13 @@ class Recorder(Session):
             names.append(name.digest()[:8])
         return (np.frombuffer(b"".join(names), dtype="<u8") >> np.uint64(1)).astype(np.int64)
 
-    def _run_question(
+    def run_question(
         self, question: Question, engine: Engine, plan: Plan, unit: Unit
     ) -> tuple[Any, ...]:
         """Return the answer's arrays as every session does, and record the question. A question
         that does not draw all noise of its plan is refused."""
         self.recorded.append(_Replayed(plan, unit, []))
-        raw = super()._run_question(question, engine, plan, unit)
+        raw = super().run_question(question, engine, plan, unit)
         if {call.part for call in self.recorded[-1].calls} != set(range(len(plan.parts))):
             self.unrecorded.append(str(question))
             raise AssertionError(f"replay cannot listen to {question}")
@@ -396,7 +396,7 @@ def _run(ask: Callable[[PrivateFrame], Any], session: Recorder) -> tuple[Any, Ex
     raised, or None."""
     answer, raised = None, None
     try:
-        answer = ask(PrivateFrame._of(session))
+        answer = ask(frame_of_session(session))
     except Refused:
         raise
     except Exception as error:

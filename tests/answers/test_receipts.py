@@ -173,7 +173,7 @@ def test_a_receipt_says_the_same_whenever_it_is_written(p, ask):
         p = frame.dp.open(100, 1e-6, bounds={"cost": (0, 9)})
     ask = ANSWERS.get(ask, ANSWERS["table"])
     answer = ask(p)
-    (_, record), *_ = p._session._answers.values()
+    (_, record), *_ = p._session.answers.values()
     release = record.release
     before = [(dict(cell.functionals), dict(cell.constants)) for cell in release.plan.cells]
     if isinstance(answer, pd.DataFrame):

@@ -155,7 +155,7 @@ BROKEN = {
     "kind", ["count", "groups", "argmax", "median", "tree", "randomize", "fit"]
 )
 def test_a_twin_that_returns_something_else_is_stopped_and_stays_charged(monkeypatch, kind, how):
-    read = Session._run_question
+    read = Session.run_question
 
     returned = []
 
@@ -165,7 +165,7 @@ def test_a_twin_that_returns_something_else_is_stopped_and_stays_charged(monkeyp
         return returned[-1]
 
     p = opened(frame(64))
-    monkeypatch.setattr(Session, "_run_question", twin)
+    monkeypatch.setattr(Session, "run_question", twin)
     with pytest.raises(DataError):
         ASK[kind](p)
     assert (len(returned), len(p.ledger)) == (1, 1)
@@ -176,8 +176,8 @@ def test_a_twin_that_returns_something_else_is_stopped_and_stays_charged(monkeyp
 
 @pytest.mark.parametrize("made", [lambda raw: raw[:-1], lambda raw: (*raw, raw[0]), lambda raw: ()])
 def test_more_arrays_or_fewer_are_stopped(monkeypatch, made):
-    read = Session._run_question
-    monkeypatch.setattr(Session, "_run_question", lambda self, *words: made(read(self, *words)))
+    read = Session.run_question
+    monkeypatch.setattr(Session, "run_question", lambda self, *words: made(read(self, *words)))
     p = opened(frame(64))
     with pytest.raises(DataError):
         p.randomize("s", keys=STATES)

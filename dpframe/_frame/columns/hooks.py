@@ -15,8 +15,14 @@ import pandas as pd
 
 from dpframe import _expr, _validate
 from dpframe._errors import BadType, MissingKeys, Refused
-from dpframe._frame.selection import BoundColumn, expression_of, frame_of_column, selection_of
-from dpframe._frame.tracked import Tracked
+from dpframe._frame.selection import (
+    BoundColumn,
+    expression_of,
+    frame_of_column,
+    selection_of,
+    with_expression,
+)
+from dpframe._frame.tracked import Tracked, with_selection
 
 
 def _cut(
@@ -47,11 +53,11 @@ def _cut(
         if not edges:
             raise BadType("cut needs at least two edges, such as [0, 18, 65, 110].")
         first = _expr.constant(edges[0])
-        x = x.where(x._new(_expr.compare(">=", expression_of(x), first)))
+        x = x.where(with_expression(x, _expr.compare(">=", expression_of(x), first)))
         edges = [first.value - 10.0 ** -_check_digits(precision), *edges[1:]]
     if labels is False:
         labels = range(len(_expr.listed(edges, "cut")) - 1) if not isinstance(edges, int) else None
-    return x._new(_expr.cut(expression_of(x), edges, labels, right))
+    return with_expression(x, _expr.cut(expression_of(x), edges, labels, right))
 
 
 def _check_digits(precision: Any) -> int:
@@ -99,7 +105,7 @@ def _to_datetime(
     found = _expr.read_moment(expression_of(arg), format)
     if _validate.flag(utc, "utc"):
         found = _expr.time_part(found, "tz_convert" if found.tz else "tz_localize", "UTC")
-    return arg._new(found)
+    return with_expression(arg, found)
 
 
 def _to_numeric(
@@ -112,7 +118,7 @@ def _to_numeric(
     return (
         arg
         if expression_of(arg).kind in ("number", "bool")
-        else arg._new(_expr.read_number(expression_of(arg)))
+        else with_expression(arg, _expr.read_number(expression_of(arg)))
     )
 
 
@@ -138,7 +144,7 @@ def _get_dummies(
     columns = {
         name: _expr.is_in(expression_of(data), [key]) for name, key in zip(names, kept, strict=True)
     }
-    return frame_of_column(data)._new(selection.replace_columns(columns))
+    return with_selection(frame_of_column(data), selection.replace_columns(columns))
 
 
 def _crosstab(index: Any, columns: Any, *args: Any, **words: Any) -> Any:

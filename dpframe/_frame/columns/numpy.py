@@ -18,7 +18,7 @@ from dpframe import _expr, _validate
 from dpframe._errors import BadType, NotOffered, Refused
 from dpframe._expr import Expr
 from dpframe._frame.columns.operators import OPERATOR_UFUNCS
-from dpframe._frame.selection import frame_of_column
+from dpframe._frame.selection import frame_of_column, with_expression
 from dpframe._frame.tracked import read_expression
 from dpframe._frame.verbs import summaries
 from dpframe._plans.aggregates import list_numpy_names
@@ -77,7 +77,7 @@ def apply_ufunc(
 def _make_column(values: Iterable[Any], make: Callable[[list[Expr]], Expr], lead: Any) -> Any:
     """Return the column that is made of tracked columns of one frame, and of constants."""
     frame = frame_of_column(lead)
-    return lead._new(make([read_expression(frame, _scalar(value)) for value in values]))
+    return with_expression(lead, make([read_expression(frame, _scalar(value)) for value in values]))
 
 
 def _scalar(value: Any) -> Any:
@@ -130,7 +130,7 @@ def _choose(lead: Any, conditions: list[Any], choices: list[Any], default: Any) 
         found = _expr.choose(
             read_expression(frame, _scalar(condition)), _find_side(frame, choice), found
         )
-    return lead._new(found, None)
+    return with_expression(lead, found, None)
 
 
 def _find_side(frame: Any, value: Any) -> Expr:

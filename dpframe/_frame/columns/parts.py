@@ -14,7 +14,14 @@ from dpframe import _expr, _validate
 from dpframe._cells.codec import index_of
 from dpframe._errors import BadType, BadValue, NotOffered, did_you_mean
 from dpframe._expr import Expr, Kind
-from dpframe._frame.selection import BoundColumn, expression_of, frame_of_column, selection_of
+from dpframe._frame.selection import (
+    BoundColumn,
+    expression_of,
+    frame_of_column,
+    selection_of,
+    with_expression,
+)
+from dpframe._frame.tracked import with_selection
 from dpframe._frame.typed.parts import Texts, Times, Weeks
 from dpframe._groups.keys import need_keys
 from dpframe._refusals import Unprinted
@@ -97,7 +104,7 @@ class TextParts(Texts, Parts):
         found = _expr.text_part(x, name, *map(self._find_expressions, args), **given)
         keeps = _expr.keeps_separator(found)
         if not _expr.is_split(found) or not _validate.flag(words.get("expand", keeps), "expand"):
-            return self._column._new(found)
+            return with_expression(self._column, found)
         number = _expr.count_pieces(found)
         if number is None:
             raise BadType(
@@ -128,7 +135,7 @@ class TextParts(Texts, Parts):
         if _validate.flag(expand, "expand") or len(found) > 1:
             return _make_frame(self._column, found)
         ((name, expr),) = found.items()
-        return self._column._new(expr) if name == 0 else self._column._new(expr, name)
+        return with_expression(self._column, expr, ... if name == 0 else name)
 
     def __getitem__(self, key: Any) -> Any:
         if not isinstance(key, slice):
@@ -139,7 +146,7 @@ class TextParts(Texts, Parts):
 def _make_frame(column: Any, columns: Mapping[Any, Expr]) -> Any:
     """Return a tracked frame of the rows of a column."""
     frame = frame_of_column(column)
-    return frame._new(selection_of(frame).replace_columns(dict(columns)))
+    return with_selection(frame, selection_of(frame).replace_columns(dict(columns)))
 
 
 def _as_method(name: str, ask: Callable[..., Any]) -> Callable[..., Any]:
@@ -187,7 +194,9 @@ class TimeParts(Times, Parts):
 
     def _ask(self, name: str, *args: Any, **words: Any) -> Any:
         """Return the column that a part is, with its arguments."""
-        return self._column._new(_expr.time_part(expression_of(self._column), name, *args, **words))
+        return with_expression(
+            self._column, _expr.time_part(expression_of(self._column), name, *args, **words)
+        )
 
     def _isocalendar(self, *args: Any, **words: Any) -> IsoCalendar:
         """Parts of the calendar of weeks."""
@@ -225,7 +234,7 @@ class CategoryParts(Parts):
         """
         x = expression_of(self._column)
         places = _expr.map_dict(x, {key: i for i, key in enumerate(self._keys())})
-        return self._column._new(_expr.choose(_expr.is_null(x), -1, places), None)
+        return with_expression(self._column, _expr.choose(_expr.is_null(x), -1, places), None)
 
     def rename_categories(self, new_categories: Any) -> Any:
         """Return the column with other names for the keys: a dict, a list, or a function."""
@@ -266,7 +275,9 @@ class IsoCalendar(Weeks, Parts):
 
     def _find_part(self, name: str) -> Any:
         self._check_name(name)
-        return self._column._new(_expr.week_part(expression_of(self._column), name), name)
+        return with_expression(
+            self._column, _expr.week_part(expression_of(self._column), name), name
+        )
 
     if not TYPE_CHECKING:  # to checkers a name that is not listed is an error
         __getattr__ = _find_part

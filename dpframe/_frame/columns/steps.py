@@ -20,7 +20,7 @@ from dpframe._frame.selection import (
     name_of,
     selection_of,
 )
-from dpframe._frame.tracked import keep_rows_where
+from dpframe._frame.tracked import keep_rows_where, with_selection
 from dpframe._frame.verbs import looking
 
 if TYPE_CHECKING:
@@ -88,7 +88,8 @@ def to_frame(self: BoundColumn, name: Hashable = None) -> PrivateFrame:
     frame = self._frame
     label = self._name if name is None else _validate.hashable(name, "a name")
     return cast(
-        "PrivateFrame", frame._new(selection_of(frame).replace_columns({label: self._expr}))
+        "PrivateFrame",
+        with_selection(frame, selection_of(frame).replace_columns({label: self._expr})),
     )
 
 
@@ -132,10 +133,11 @@ def dtype(self: BoundColumn) -> Any:
 def _add_to_frame(column: BoundColumn) -> Any:
     """Return the column's frame with the column, as it is now, among its own."""
     frame = frame_of_column(column)
-    return frame._new(
+    return with_selection(
+        frame,
         selection_of(frame).replace_columns(
             {**selection_of(frame).columns, name_of(column): expression_of(column)}
-        )
+        ),
     )
 
 

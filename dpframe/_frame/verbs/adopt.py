@@ -28,7 +28,7 @@ from dpframe._frame.selection import (
     selection_of,
     session_of_frame,
 )
-from dpframe._frame.tracked import Frame, Tracked, refuse_questions
+from dpframe._frame.tracked import Frame, Tracked, refuse_questions, with_selection
 from dpframe._frame.verbs.merge import is_private
 from dpframe._frame.verbs.reshape import derived_frame, source_of
 from dpframe._groups.keys import Word, describe
@@ -220,12 +220,14 @@ def _trace(frame: Frame, call: Callable[[Any], Any]) -> Any:
     except Exception:  # it asks, or needs what a tracked frame has not: it is a function of rows
         return None
     if isinstance(made, Tracked) and session_of_frame(made) is session_of_frame(frame):
-        return frame._new(selection_of(made))
+        return with_selection(frame, selection_of(made))
     if isinstance(made, PrivateColumn) and session_of_frame(
         frame_of_column(made)
     ) is session_of_frame(frame):
         return PrivateColumn(
-            frame._new(selection_of(frame_of_column(made))), expression_of(made), name_of(made)
+            with_selection(frame, selection_of(frame_of_column(made))),
+            expression_of(made),
+            name_of(made),
         )
     return None
 

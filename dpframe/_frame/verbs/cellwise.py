@@ -17,7 +17,7 @@ from dpframe._expr import Expr
 from dpframe._frame.column import PrivateColumn
 from dpframe._frame.columns.operators import OperatorMethod, find_operator
 from dpframe._frame.selection import BoundColumn, expression_of, selection_of
-from dpframe._frame.tracked import Frame, Tracked, refuse_questions
+from dpframe._frame.tracked import Frame, Tracked, refuse_questions, with_selection
 
 
 def operate(
@@ -193,7 +193,7 @@ def _choose(frame: Frame, verb: str, cond: object, other: object) -> Frame:
         )
         for name, expr in columns.items()
     }
-    return frame._new(selection_of(frame).replace_columns(made))
+    return with_selection(frame, selection_of(frame).replace_columns(made))
 
 
 def apply(self: Frame, func: object, axis: object = 0, **words: Any) -> Any:

@@ -13,7 +13,7 @@ from dpframe import _validate
 from dpframe._errors import BadType, BadValue, Refused
 from dpframe._expr import Column, Expr
 from dpframe._frame.selection import selection_of
-from dpframe._frame.tracked import Frame, Tracked
+from dpframe._frame.tracked import Frame, Tracked, with_selection
 from dpframe._frame.verbs.reshape import derived_frame, names_of, source_of
 from dpframe._groups.keys import Word, describe, keys_for
 from dpframe._groups.unit import limits_for
@@ -218,7 +218,9 @@ def join(
         )
         columns = dict(selection_of(made).columns)
         levels = {name: columns.pop(name) for name in index}
-        return made._new(replace(selection_of(made).replace_columns(columns), index=levels))
+        return with_selection(
+            made, replace(selection_of(made).replace_columns(columns), index=levels)
+        )
     names = names_of(on, self._selection.columns)
     if table.index.nlevels != len(names):
         raise BadValue(

@@ -28,6 +28,7 @@ from dpframe._frame.tracked import (
     keep_rows_where,
     read_expression_or_text,
     refuse_lost_change,
+    with_selection,
 )
 from dpframe._frame.verbs.looking import schema_of
 
@@ -47,8 +48,8 @@ def assign(self: Frame, **columns: Any) -> Frame:
     caller, frame = find_caller(), self
     for name, value in columns.items():
         expr, frame = read_expression_or_text(frame, _read_value(frame, name, value), caller)
-        frame = frame._new(
-            selection_of(frame).replace_columns({**selection_of(frame).columns, name: expr})
+        frame = with_selection(
+            frame, selection_of(frame).replace_columns({**selection_of(frame).columns, name: expr})
         )
     return frame
 
@@ -225,8 +226,8 @@ def _each(
         changed[name] = expression_of(
             step(PrivateColumn(frame, selection_of(frame).columns[name], name), argument)
         )
-    return frame._new(
-        selection_of(frame).replace_columns({**selection_of(frame).columns, **changed})
+    return with_selection(
+        frame, selection_of(frame).replace_columns({**selection_of(frame).columns, **changed})
     )
 
 
@@ -636,8 +637,9 @@ def eval(self: Frame, expr: str, *, inplace: bool = False) -> Any:
         if target is None:
             raise BadType("each of several lines sets a column: p.eval('y = x / 2').")
         made, frame = read_expression_or_text(frame, line[target.end() :].strip(), caller)
-        frame = frame._new(
-            selection_of(frame).replace_columns({**selection_of(frame).columns, target[1]: made})
+        frame = with_selection(
+            frame,
+            selection_of(frame).replace_columns({**selection_of(frame).columns, target[1]: made}),
         )
     return self._done(frame, inplace)
 
