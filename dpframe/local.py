@@ -23,7 +23,7 @@ import pandas as pd
 from dpframe import _pandas, _validate, calibrate
 from dpframe._answers import reports as _reports
 from dpframe._answers.receipts import REPORTS, get_receipt
-from dpframe._answers.reports import ReportKind, Reports
+from dpframe._answers.reports import ReadReports, ReportKind, Reports, read_reports
 from dpframe._cells.columns import objects, prepare
 from dpframe._errors import BadType, BadValue
 from dpframe._expr import Column
@@ -296,8 +296,8 @@ def estimate(
     yes          0.25   50.0
     """
     read = _read(reports, "reports")
-    kind, codes, k = read._kind, read._codes(), read._kind.response.k
-    labels = pd.Index(read._labels(), name=reports.name, tupleize_cols=False)
+    kind, codes, k = read.kind, read.codes, read.kind.response.k
+    labels = pd.Index(read.labels, name=reports.name, tupleize_cols=False)
     if rows is not None and by is not None:
         raise BadValue("rows= is of all reports together: estimate them without by=.")
     known = None if rows is None else _validate.real(rows, "rows")
@@ -306,7 +306,7 @@ def estimate(
             f"rows= must be positive: how many of the reports are of a value, not {rows}."
         )
     if by is None:
-        if rows is None and read._has_several_reports:
+        if rows is None and read.has_blanks:
             raise BadValue(
                 "with unit= and max_rows above 1 a person who has fewer rows makes blank reports, which are no values. Say how "
                 "many reports are of a value: estimate(reports, rows=p.count('x')), or rows=len(reports) where there are no "
@@ -315,14 +315,12 @@ def estimate(
         counts = np.bincount(codes, minlength=k).reshape(1, k)
         numbers: list[Any] = ["number" if reports.name is None else reports.name]
         index = pd.Index(numbers, tupleize_cols=False) if kind.bounds else labels
-        return _reports.table(
-            _reports.ReportEstimates(kind, counts, None, known), index, read._plan
-        )
+        return _reports.table(_reports.ReportEstimates(kind, counts, None, known), index, read.plan)
     if not isinstance(by, pd.Series):
         raise BadType(
             f"by= must be a Series with the index of the reports, not {type(by).__name__}."
         )
-    if kind.people or (get_receipt(by, REPORTS) and _read(by, "by")._kind.people):
+    if kind.people or (get_receipt(by, REPORTS) and _read(by, "by").kind.people):
         raise BadValue(
             "reports of people stand in an order of their own, so nothing else can be put beside them."
         )
@@ -344,21 +342,21 @@ def estimate(
     index = pd.Index(uniques, name=by.name)
     if kind.bounds is None:
         index = pd.MultiIndex.from_product([index, labels], names=[by.name, reports.name])
-    return _reports.table(_reports.ReportEstimates(kind, counts), index, read._plan)
+    return _reports.table(_reports.ReportEstimates(kind, counts), index, read.plan)
 
 
 def _pairs(
-    reports: Reports, other: Reports, labels: pd.Index[Any], by: pd.Series[Any]
+    reports: ReadReports, other: ReadReports, labels: pd.Index[Any], by: pd.Series[Any]
 ) -> pd.DataFrame:
     """Return the estimated number of people with each pair of answers, from two randomized columns.
     ``labels`` are the values of the first, and ``by`` is the Series of the second."""
-    kind, outer = reports._kind, other._kind
+    kind, outer = reports.kind, other.kind
     if kind.bounds is not None or outer.bounds is not None:
         raise BadValue(
             "a mean within randomized groups is a ratio, which nothing estimates without bias. Cut the numbers into bins "
             "and randomize those: p.randomize(p['age'].cut([0, 40, 110]))."
         )
-    if get_receipt(reports._series, REPORTS) == get_receipt(by, REPORTS) and reports._series.equals(
+    if get_receipt(reports.series, REPORTS) == get_receipt(by, REPORTS) and reports.series.equals(
         by
     ):
         raise BadValue(
@@ -366,16 +364,16 @@ def _pairs(
             "of its own."
         )
     k = kind.response.k
-    cells = np.bincount(other._codes() * k + reports._codes(), minlength=outer.response.k * k)
+    cells = np.bincount(other.codes * k + reports.codes, minlength=outer.response.k * k)
     index = pd.MultiIndex.from_product(
-        [pd.Index(other._labels(), tupleize_cols=False), labels], names=[by.name, labels.name]
+        [pd.Index(other.labels, tupleize_cols=False), labels], names=[by.name, labels.name]
     )
     return _reports.table(
-        _reports.ReportEstimates(kind, cells.reshape(-1, k), outer.response), index, reports._plan
+        _reports.ReportEstimates(kind, cells.reshape(-1, k), outer.response), index, reports.plan
     )
 
 
-def _read(series: object, argument: str) -> Reports:
+def _read(series: object, argument: str) -> ReadReports:
     """Return the reports that a Series holds, read by the receipt attached to it. A Series without
     one is refused."""
     if not isinstance(series, pd.Series):
@@ -386,4 +384,4 @@ def _read(series: object, argument: str) -> Reports:
             f"{argument} has no receipt: take what randomize(...) returned, or put answers together with "
             "dpframe.local.reports(answers, keys=[...], epsilon=...)."
         )
-    return Reports(series, text)
+    return read_reports(Reports(series, text))

@@ -335,7 +335,7 @@ SESSION = "dpframe._session.session"
 
 def test_one_function_runs_questions_and_one_pays():
     """`run` is handed the private frame and `debit` charges for it: each is called once."""
-    assert callers("run") == [(SESSION, "_run_question")]
+    assert callers("run") == [(SESSION, "run_question")]
     assert callers("debit") == [(SESSION, "_debit")]
     # What hands out sums of the frame is called by questions, in their `run`.
     asked = {
@@ -358,14 +358,14 @@ def test_replays_hand_in_noise_and_have_no_door():
     own = {n.name for n in recorder.body if isinstance(n, ast.FunctionDef)}
     assert own & set(vars(Session)) == {
         "__init__",
-        "_draw_row_names",
-        "_key",
+        "draw_row_names",
+        "noise_key",
         "_noise",
-        "_run_question",
+        "run_question",
         "refuse_if_not_followed",
     }
-    assert [ast.unparse(node) for _, node in calls(tree, "_run_question")] == [
-        "super()._run_question(question, engine, plan, unit)"
+    assert [ast.unparse(node) for _, node in calls(tree, "run_question")] == [
+        "super().run_question(question, engine, plan, unit)"
     ]
     assert [ast.unparse(node) for _, node in calls(tree, "_noise")] == [
         "super()._noise(plan, part, np.zeros_like(integers), width=width)"
@@ -411,14 +411,14 @@ def test_debit_precedes_the_door_behind_which_the_data_is_read():
     # Nobody else has a hold of what reads.
     for name, users in {
         "_read": ["self._read"],
-        "_run_question": ["self.base._run_question"],
+        "run_question": ["self.base.run_question"],
     }.items():
         used = [n for n in ast.walk(tree) if isinstance(n, ast.Attribute) and n.attr == name]
         assert [ast.unparse(n) for n in used] == users
     assert calls(tree, "_read") == []
-    assert callers("_run_question") == [
+    assert callers("run_question") == [
         (SESSION, "_read"),
-        ("dpframe.audit._replay", "_run_question"),
+        ("dpframe.audit._replay", "run_question"),
     ]
 
 
@@ -438,7 +438,7 @@ def test_noise_is_added_at_the_door_only():
         for n in ast.walk(parse_modules()[SESSION])
         if isinstance(n, ast.Attribute) and n.attr == "_noise"
     ]
-    assert set(handed) <= set(ast.walk(function(parse_modules()[SESSION], "_run_question")))
+    assert set(handed) <= set(ast.walk(function(parse_modules()[SESSION], "run_question")))
     assert callers("_noise") == [("dpframe.audit._replay", "_noise")]
 
 

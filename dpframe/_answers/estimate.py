@@ -667,8 +667,10 @@ class Derived(Estimate):
 
     @property
     def _price(self) -> str:
-        plans = self.plans
-        return plans[0]._alone if len(plans) == 1 else f"computed from {len(plans)} releases"
+        first, *others = self.plans
+        if others:
+            return f"computed from {1 + len(others)} releases"
+        return describe_own_guarantee(first)
 
 
 class DerivedInt(Derived, int):

@@ -20,6 +20,7 @@ from dpframe._plans.counts import DISTINCT
 from dpframe._plans.plan import Plan, get_noisy_sums, refuse_choices
 from dpframe._plans.price import read_public_number
 from dpframe._plans.sampling import REST, About, enclose_differences
+from dpframe._plans.worth import bound_rank_error
 from dpframe._questions.question import find_shown_levels
 
 
@@ -122,7 +123,7 @@ def find_rank_error(plan: Plan, cells: Sequence[Cell], level: float) -> float:
         raise NotOffered(
             "only quantiles, and what is one by another name, miss by ranks. Others have interval()."
         )
-    return max(find_rank_error(plan, cell, _validate.level(level)) for cell in ranked)
+    return max(bound_rank_error(plan, cell, _validate.level(level)) for cell in ranked)
 
 
 def compute_difference(

@@ -13,7 +13,7 @@ import math
 from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
 import numpy as np
 import pandas as pd
@@ -186,6 +186,29 @@ class Reports:
             f"reports that are true with probability {one.truth:.4g}, "
             f"epsilon {float(one.epsilon):.4g} each"
         )
+
+
+class ReadReports(NamedTuple):
+    """Randomized reports in numbers, as estimates are computed from them."""
+
+    kind: ReportKind
+    codes: Integers  # the position of each report among the values that a report can have
+    labels: list[Hashable]  # these values
+    plan: Plan | None
+    has_blanks: bool  # whether a person may have more reports than rows
+    series: Series
+
+
+def read_reports(reports: Reports) -> ReadReports:
+    """Return what estimates need to know of randomized reports."""
+    return ReadReports(
+        reports._kind,
+        reports._codes(),
+        reports._labels(),
+        reports._plan,
+        reports._has_several_reports,
+        reports._series,
+    )
 
 
 explain_arguments(Reports)

@@ -5,7 +5,7 @@ The accessor holds nothing. pandas makes a new one at every access.
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterable
+from collections.abc import Hashable, Iterable, Mapping
 from html import escape
 from inspect import isfunction
 from typing import Any, NoReturn, cast
@@ -16,8 +16,8 @@ from dpframe._answers import reports as _reports
 from dpframe._answers.accessor import Answer
 from dpframe._answers.receipts import ANSWER, ESTIMATE, REPORTS, get_receipt
 from dpframe._errors import BadType, BadValue, DPError, LineageError, NoSession, NotOffered
+from dpframe._expr import Expr
 from dpframe._frame.completion import let_complete
-from dpframe._frame.frame import frame_of_session
 from dpframe._frame.selection import AnswerMode
 from dpframe._frame.signatures import explain_arguments
 from dpframe._frame.surface import PrivateColumn, PrivateFrame
@@ -357,6 +357,16 @@ def _shares_columns_with_a_session(frame: pd.DataFrame) -> bool:
         if other and 2 * len(names & set(frame.columns)) > len(names):
             return True
     return False
+
+
+def frame_of_session(
+    session: Session, columns: Mapping[Hashable, Expr] | None = None
+) -> PrivateFrame:
+    """Make the tracked frame of a session.
+
+    ``columns`` are its columns as expressions by name, or None for those of the opened frame.
+    """
+    return PrivateFrame._of(session, columns)
 
 
 def private(frame: pd.DataFrame) -> PrivateFrame:

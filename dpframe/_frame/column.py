@@ -33,6 +33,7 @@ from dpframe._frame.signatures import verb
 from dpframe._frame.tracked import Tracked, keep_rows_where, read_expression, use_own_names
 from dpframe._frame.verbs import summaries
 from dpframe._frame.verbs.agg import read_spec, split_keywords
+from dpframe._frame.verbs.measure import ask_outputs
 from dpframe._frame.verbs.pictures import Plots
 from dpframe._plans.price import Payment
 from dpframe._questions.question import Release
@@ -77,7 +78,7 @@ class PrivateColumn(OperatorMethods, BoundColumn):
 
     def _operate(self, name: builtins.str, *others: Any, swapped: bool = False) -> Self:
         """Return the column that an operator makes of this one and the other operands."""
-        operands = [self._expr, *map(self._frame._expression, others)]
+        operands = [self._expr, *(read_expression(self._frame, value) for value in others)]
         return self._new(OPERATORS[name].build(*(reversed(operands) if swapped else operands)))
 
     def __array_ufunc__(self, ufunc: Any, method: Any, *inputs: Any, **options: Any) -> Self:
@@ -340,7 +341,7 @@ class PrivateColumn(OperatorMethods, BoundColumn):
         def layout(release: Release, _: object) -> Any:
             return scalar(release) if form == "one" else _release.across(release, index, self.name)
 
-        return self._frame._ask_for(outs, payment, layout)
+        return ask_outputs(self._frame, outs, payment, layout)
 
     aggregate = agg
 
@@ -361,7 +362,7 @@ class PrivateColumn(OperatorMethods, BoundColumn):
         outs, _ = summaries.pairs_of(
             selection_of(self._frame), [self, other], min_periods, ddof, bounds
         )
-        return cast(FloatEstimate, self._frame._ask_for([outs[1]], payment, single=True))
+        return cast(FloatEstimate, ask_outputs(self._frame, [outs[1]], payment, single=True))
 
     @verb
     def corr(
@@ -385,7 +386,9 @@ class PrivateColumn(OperatorMethods, BoundColumn):
         outs, _ = summaries.pairs_of(
             selection_of(self._frame), [self, other], min_periods, 1, bounds
         )
-        return cast(FloatEstimate, self._frame._ask_for(outs, payment, lambda r, _: correlation(r)))
+        return cast(
+            FloatEstimate, ask_outputs(self._frame, outs, payment, lambda r, _: correlation(r))
+        )
 
     @property
     def plot(self) -> Plots:

@@ -228,7 +228,7 @@ class Search:
                 session.found_keys.record(self._exprs, self._where, found.keys)
             raw = tuple(part[:, found.places] for part in release.raw[1:])
             plan = replace(release.plan, groups=len(found.places))
-            return layout(release._replace(plan=plan, raw=raw), found.index)
+            return layout(release.change(plan=plan, raw=raw), found.index)
 
         return ask_question(self._asking, task, answer, words)
 

@@ -23,7 +23,13 @@ from dpframe._frame.places import Located, Positions, assign_item
 from dpframe._frame.selection import AnswerMode, Selection, selection_of
 from dpframe._frame.signatures import verb
 from dpframe._frame.testing.tests import Tests
-from dpframe._frame.tracked import Tracked, is_pandas_col, refuse_lost_change, use_own_names
+from dpframe._frame.tracked import (
+    Tracked,
+    is_pandas_col,
+    keep_rows_where,
+    refuse_lost_change,
+    use_own_names,
+)
 from dpframe._frame.verbs import (
     cellwise,
     looking,
@@ -165,7 +171,7 @@ class PrivateFrame(OperatorMethods, Tracked):
         >>> rows.answer == 3, old.answer == 1, p.budget.remaining
         (True, True, 0.0)
         """
-        return Batch(self)
+        return Batch(self, self._session)
 
     @property
     def explain(self) -> Self:
@@ -273,7 +279,7 @@ class PrivateFrame(OperatorMethods, Tracked):
                 # Which keys give a frame, the stub says.
                 return cast("ListedColumn", self._new(self._selection.choose_columns(names)))
             if isinstance(key, PrivateColumn) or is_pandas_col(key) or callable(key):
-                return cast("ListedColumn", self._where(self._expression(key)))
+                return cast("ListedColumn", keep_rows_where(self, self._expression(key)))
             if isinstance(key, pd.Series | pd.DataFrame | np.ndarray | slice):
                 raise Refused(
                     f"rows cannot be chosen by a {type(key).__name__}: it may look across people. Build the mask from "
@@ -506,13 +512,3 @@ class PrivateFrame(OperatorMethods, Tracked):
 
 def _escape(value: object) -> str:
     return str(value).replace("&", "&amp;").replace("<", "&lt;")
-
-
-def frame_of_session(
-    session: Session, columns: Mapping[Hashable, Expr] | None = None
-) -> PrivateFrame:
-    """Make the tracked frame of a session.
-
-    ``columns`` are its columns as expressions by name, or None for those of the opened frame.
-    """
-    return PrivateFrame._of(session, columns)

@@ -169,20 +169,20 @@ class Selection:
 
     def own(self, column: BoundColumn) -> Expr:
         """Return the expression of a column that was taken from here. Refuse any other."""
-        of = column._frame._selection
+        of = selection_of(frame_of_column(column))
         if of.schema is not self.schema or of.where != self.where:
             raise LineageError(
                 "this column belongs to another frame or to another selection of rows. Take it "
                 "from the frame it is used with: p[p['age'] > 30] and not q[p['age'] > 30]."
             )
-        return column._expr
+        return expression_of(column)
 
     def find_column(self, column: object) -> tuple[Expr, Hashable]:
         """Return the expression of a column, and the name that its answers take."""
         if type(column) is str and column in self.columns:  # as most are given
             return self.columns[column], column
         if isinstance(column, BoundColumn):
-            return self.own(column), column._name
+            return self.own(column), name_of(column)
         if isinstance(column, pd.Grouper):
             raise BadType("a pd.Grouper is for groupby and pivot_table; here name a column.")
         return self.columns[_validate.column_name(column, self.columns)], column
@@ -783,9 +783,9 @@ def make_level(
     """
     expr, name = column
     try:
-        keys = asking._selection.keys(expr, name, given, verb)
+        keys = selection_of(asking).keys(expr, name, given, verb)
     except MissingKeys:
-        if not asking._session.budget.rule.failure_share(1) > 0:
+        if not session_of_frame(asking).budget.rule.failure_share(1) > 0:
             raise
         return Sought(expr, name, sort, dropna)
     return KeyBy(expr, keys if sort is dropna is None else with_options(keys, expr, sort, dropna))

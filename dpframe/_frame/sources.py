@@ -15,7 +15,7 @@ from typing import Any
 import pandas as pd
 
 from dpframe._errors import BadType, BadValue, DataError, DPError, NoSession, debugging
-from dpframe._frame.frame import frame_of_session
+from dpframe._frame.accessor import frame_of_session
 from dpframe._frame.surface import PrivateFrame
 from dpframe._ledger.accountant import Accountant
 from dpframe._session.card import Card

@@ -61,10 +61,6 @@ class Tracked(Measurable, Unprinted):
         self._become(selection_of(frame))
         return cast(Self, None)
 
-    def _where(self, condition: Expr) -> Self:
-        """Return the rows where a condition holds."""
-        return self._new(self._selection.filter_rows(condition))
-
     def _in(self, mode: AnswerMode) -> Self:
         """Return the same selection in another mode, where questions become something else."""
         return type(self)(self._session, self._selection, mode)
@@ -102,17 +98,6 @@ class Tracked(Measurable, Unprinted):
             )
         return self._selection.own(value) if isinstance(value, BoundColumn) else as_expr(value)
 
-    def _written(self, value: Any, caller: Any) -> tuple[Expr, Self]:
-        """Return an expression, given as text or otherwise, and this frame with its @names
-        declared.
-
-        ``caller`` is the Python frame with the variables that @names stand for.
-        """
-        if not isinstance(value, str):
-            return self._expression(value), self
-        expr, selection = self._selection.parse_text(value, caller)
-        return expr, self._new(selection)
-
 
 def with_selection(frame: Frame, selection: Selection) -> Frame:
     """Return a frame of the same session about another selection."""
@@ -121,12 +106,12 @@ def with_selection(frame: Frame, selection: Selection) -> Frame:
 
 def keep_rows_where(frame: Frame, condition: Expr) -> Frame:
     """Return the rows of a frame where a condition holds."""
-    return keep_rows_where(frame, condition)
+    return with_selection(frame, selection_of(frame).filter_rows(condition))
 
 
 def read_expression(frame: Tracked, value: Any) -> Expr:
     """Return what a user gives for a column as an expression of the frame."""
-    return read_expression(frame, value)
+    return frame._expression(value)
 
 
 def read_expression_or_text(frame: Frame, value: Any, caller: Any) -> tuple[Expr, Frame]:
@@ -134,7 +119,10 @@ def read_expression_or_text(frame: Frame, value: Any, caller: Any) -> tuple[Expr
 
     ``caller`` is the Python frame with the variables that @names stand for.
     """
-    return read_expression_or_text(frame, value, caller)
+    if not isinstance(value, str):
+        return read_expression(frame, value), frame
+    expr, selection = selection_of(frame).parse_text(value, caller)
+    return expr, with_selection(frame, selection)
 
 
 def refuse_questions(frame: Frame, advice: str) -> Frame:
@@ -142,7 +130,7 @@ def refuse_questions(frame: Frame, advice: str) -> Frame:
 
     A question asked of it is refused with the advice.
     """
-    return refuse_questions(frame, advice)
+    return frame._rowwise(advice)
 
 
 def use_own_names(text: str, of: Selection, asked: Hashable = None) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
-from typing import Any, ClassVar, Literal, NamedTuple
+from typing import Any, ClassVar, Literal, NamedTuple, Self
 
 from dpframe import _validate
 from dpframe._errors import BadValue
@@ -100,6 +100,10 @@ class Limit(NamedTuple):
         return f"of at most {_many(self.rows, 'row')} a person" + (
             f", in at most {groups}" if groups else ""
         )
+
+    def change(self, **changes: Any) -> Self:
+        """Return a copy with some fields changed."""
+        return self._replace(**changes)
 
 
 @dataclass(frozen=True, slots=True)

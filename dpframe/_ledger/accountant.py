@@ -265,12 +265,6 @@ class Accountant:
         return self._population
 
     @property
-    def _reachable(self) -> bool:
-        """Whether its name opens it again. Without a named population this object alone has the
-        budget."""
-        return self._store.durable or self._store is MEMORY
-
-    @property
     def file(self) -> str | None:
         """The path of its ledger, as it was given; of a server the place, without user and
         password; None in memory."""
@@ -680,3 +674,11 @@ def check_population(population: object) -> str:
     if population != population.encode("utf-8", "ignore").decode():
         raise BadValue("population= must be valid Unicode.")
     return population
+
+
+def can_be_opened_again(accountant: Accountant) -> bool:
+    """Return whether the name of an accountant opens it again.
+
+    Without a named population this object alone has the budget.
+    """
+    return accountant._store.durable or accountant._store is MEMORY

@@ -32,7 +32,11 @@ from dpframe._plans.aggregates import (
 )
 from dpframe._plans.counts import ROWS
 from dpframe._plans.moments import make_column
-from dpframe._plans.worth import describe_error_by_spread, describe_worth_in_advance
+from dpframe._plans.worth import (
+    describe_error_by_spread,
+    describe_worth_in_advance,
+    find_choice_error,
+)
 from dpframe._statistics.base import Primitive, Reading, Sensitivity, Statistic
 from dpframe.accounting._filter import Charge, Price
 from dpframe.accounting.loss import Loss, loss_from_json
@@ -662,26 +666,6 @@ def describe_own_guarantee(plan: Plan) -> str:
     """Return the guarantee of a plan by itself and its limits, beside an answer."""
     delta = f" at delta {plan.delta:.3g}, by itself" if plan.delta else ""
     return f"epsilon {plan.epsilon:.4g}{delta}" + (f"; {plan.limits}" if plan.limits else "")
-
-
-def find_choice_error(plan: Plan, cell: Cell) -> float:
-    """Return how far an answer that is chosen may miss at 95 %.
-
-    For a selection it is in scores, and for a quantile in ranks.
-    """
-    selects = AGGREGATES[cell.aggregate].selects
-    return plan.selection_error() if selects else find_rank_error(plan, cell)
-
-
-def find_rank_error(plan: Plan, cell: Cell, level: float = 0.95) -> float:
-    """Return by how many ranks a quantile may miss. ``level`` is the confidence.
-
-    At most this number of values too many lie below it, and above it.
-    """
-    aggregate, part = AGGREGATES[cell.aggregate], plan.parts[cell.part]
-    if not aggregate.picks:
-        return aggregate.ranks(Measured(cell, part.noise), level)
-    return part.scale * float(part.noise.shortfall(cell.constants["points"], 1 - level))
 
 
 def draft_of(plan: Plan) -> Any:

@@ -135,7 +135,7 @@ def find_price(
     if price.mechanism == mechanism:
         return price
     chosen = MECHANISMS.get(price.mechanism)
-    return price if chosen is not None and chosen.chooses else price._replace(mechanism=mechanism)
+    return price if chosen is not None and chosen.chooses else price.change(mechanism=mechanism)
 
 
 def format_price_as_typed(paid: str) -> str:
@@ -172,7 +172,7 @@ def _price_with_delta(
         raise BudgetError("this session has delta=0, so it has no room for a price with delta.")
     if d:
         return rule.price_guarantee(e, d, pricing_state(budget))
-    return rule.worth(e, pricing_state(budget))._replace(mu_squared=None, rho=None)
+    return rule.worth(e, pricing_state(budget)).change(mu_squared=None, rho=None)
 
 
 def check_delta(delta: object, rule: Filter) -> Fraction:
@@ -247,7 +247,7 @@ def _find_price_within(
             """Return the price that buys Gaussian noise of amount x."""
             price = rule.gaussian(x, budget.queries, pricing_state(budget))
             assert price is not None
-            return price._replace(mechanism=GaussianNoise.name)
+            return price.change(mechanism=GaussianNoise.name)
 
         # A selection has a mechanism of its own, which is pure.
         if not plan_for(Price(Fraction(1))).selects:
@@ -333,7 +333,7 @@ def buy_noise(sensitivities: Sequence[Sensitivity], price: Price) -> Offer:
         bought: Offer | None = named.offer(sensitivities, price)
         if bought is None:
             raise BudgetError(named.refusal(price))
-        return bought._replace(why=f"{named.name.capitalize()}, as asked")
+        return bought.change(why=f"{named.name.capitalize()}, as asked")
     kinds: Any = MECHANISMS.values()
     offers: list[tuple[type[Noise], Offer]] = [
         (kind, offer)
@@ -365,8 +365,8 @@ def buy_noise(sensitivities: Sequence[Sensitivity], price: Price) -> Offer:
             f"{best_name} intervals are {ratio:.3g} times as wide as {first_name} ones at this "
             "price"
         )
-        return offers[best][1]._replace(why=why)
-    return first_offer._replace(
+        return offers[best][1].change(why=why)
+    return first_offer.change(
         why=f"{first_name}: {best_name} intervals would be {ratio:.3g} times as wide at this price"
     )
 
@@ -432,9 +432,9 @@ def buy_choice(
         why = f"{text}, in {rounds} rounds that share it, never a count"
         return Offer([NoisyTop.for_price(reach, epsilon, rounds)], PureDP(epsilon), why=why)
     if not ranged:
-        return NoisyMax.offer(reach, price)._replace(why=f"{text}, never a count")
+        return NoisyMax.offer(reach, price).change(why=f"{text}, never a count")
     if not named_chooses and not ranges_cost_less(price):
         why = f"{text}; noisy max expects no less than the exponential mechanism of this epsilon"
-        return NoisyMax.offer(reach, price)._replace(why=why)
+        return NoisyMax.offer(reach, price).change(why=why)
     chosen: Offer = (named or ExponentialChoice).offer(reach, price)
-    return chosen._replace(why=f"{text}; {chosen.why}")
+    return chosen.change(why=f"{text}; {chosen.why}")

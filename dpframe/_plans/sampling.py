@@ -134,7 +134,7 @@ class Draws:
         for start in range(0, len(self.total), step):
             groups = slice(start, start + step)
             for side, up in zip(sides, (False, True), strict=True):
-                side.append(self.part(groups)._end(rates[..., groups], up))
+                side.append(self.part(groups).find_end(rates[..., groups], up))
         low, high = (
             np.concatenate([np.empty((*rates.shape[:-1], 0)), *side], axis=-1) for side in sides
         )
@@ -144,7 +144,7 @@ class Draws:
         least, most = np.where(self.n > 0, nearest, 0.0), np.where(self.n > 0, nearest, 1.0)
         return np.where(missed, least, low), np.where(missed, most, high)
 
-    def _end(self, rate: Floats, up: bool) -> Floats:
+    def find_end(self, rate: Floats, up: bool) -> Floats:
         """Return, for each group, the least mean that is not excluded, or the greatest if ``up``.
 
         It is searched among points from end to end, and then between the last one that is kept and

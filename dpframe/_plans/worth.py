@@ -18,7 +18,6 @@ from numpy.typing import ArrayLike, NDArray
 from dpframe._errors import caution
 from dpframe._plans.aggregates import AGGREGATES, Cell, Floats, Measured
 from dpframe._plans.durations import convert_to_seconds
-from dpframe._plans.plan import find_choice_error
 
 if TYPE_CHECKING:
     from dpframe._plans.plan import Plan
@@ -338,3 +337,23 @@ def describe_limits(plan: Plan) -> str:
         AGGREGATES[cell.aggregate].counts_people for cell in plan.cells
     )
     return "; ".join(dict.fromkeys(filter(None, [limit.describe(people) for limit in plan.caps])))
+
+
+def find_choice_error(plan: Plan, cell: Cell) -> float:
+    """Return how far an answer that is chosen may miss at 95 %.
+
+    For a selection it is in scores, and for a quantile in ranks.
+    """
+    selects = AGGREGATES[cell.aggregate].selects
+    return plan.selection_error() if selects else bound_rank_error(plan, cell)
+
+
+def bound_rank_error(plan: Plan, cell: Cell, level: float = 0.95) -> float:
+    """Return by how many ranks a quantile may miss. ``level`` is the confidence.
+
+    At most this number of values too many lie below it, and above it.
+    """
+    aggregate, part = AGGREGATES[cell.aggregate], plan.parts[cell.part]
+    if not aggregate.picks:
+        return aggregate.ranks(Measured(cell, part.noise), level)
+    return part.scale * float(part.noise.shortfall(cell.constants["points"], 1 - level))

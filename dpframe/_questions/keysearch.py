@@ -97,14 +97,12 @@ class Seeking(Question):
 
     def _drop_gaussian(self, price: Price) -> Price:
         """Return the price without its Gaussian part, unless the session can pay for such noise."""
-        return (
-            price if self.gaussian and self.failure else price._replace(mu_squared=None, rho=None)
-        )
+        return price if self.gaussian and self.failure else price.change(mu_squared=None, rho=None)
 
     def _add_failure(self, offer: Offer) -> Offer:
         """Return the offer with the chance to show a key that one person alone has."""
         failure = self.failure if offer.loss.epsilon is None else self.pure_failure
-        return offer._replace(loss=offer.loss.failing(failure), stated_at=offer.stated_at + failure)
+        return offer.change(loss=offer.loss.failing(failure), stated_at=offer.stated_at + failure)
 
 
 @dataclass(frozen=True, slots=True)
@@ -313,13 +311,13 @@ class Finding(Seeking):
             cells=self._cells(arranged),
         )
         keys, *vectors = release.raw
-        return release._replace(plan=plan, raw=(keys, *rearrange_parts(vectors, recorded, own)))
+        return release.change(plan=plan, raw=(keys, *rearrange_parts(vectors, recorded, own)))
 
     def put_in_shared_order(self, release: Release, own: Identity) -> Release:
         """Return a release of this question with its vectors in the shared order."""
         keys, *vectors = release.raw
         raw = keys, *rearrange_parts(vectors, own, own.shared_identity)
-        return release._replace(plan=put_plan_in_shared_order(release.plan, own), raw=raw)
+        return release.change(plan=put_plan_in_shared_order(release.plan, own), raw=raw)
 
     def __str__(self) -> str:
         return str(self._query(self.asked))
@@ -441,7 +439,7 @@ class Finding(Seeking):
         for part, (statistic, _) in zip(plan.parts, arranged, strict=True):
             form = part.noise.form((statistic.shape(1)[0], None))
             wide = isinstance(statistic, Roomy) and statistic.wide
-            forms.append(form._replace(kind="O") if wide else form)
+            forms.append(form.change(kind="O") if wide else form)
         return tuple(forms)
 
     def run(self, data: Engine, plan: Plan, unit: Unit, noise: AddNoise) -> tuple[Array, ...]:

@@ -11,7 +11,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any, ClassVar, NamedTuple, Protocol, cast
+from typing import Any, ClassVar, NamedTuple, Protocol, Self, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -30,13 +30,12 @@ from dpframe._plans.plan import (
     Part,
     Plan,
     draft_of,
-    find_rank_error,
     get_noisy_sums,
     make_draft,
 )
 from dpframe._plans.price import buy_choice, buy_noise, buy_points
 from dpframe._plans.sampling import NOISE, About
-from dpframe._plans.worth import ORDINARY, NoiseRule
+from dpframe._plans.worth import ORDINARY, NoiseRule, bound_rank_error
 from dpframe._questions.identity import (
     Identity,
     identify_choice,
@@ -65,6 +64,10 @@ class Release(NamedTuple):
     raw: tuple[Any, ...]
     rule: NoiseRule = ORDINARY
     fresh: bool = False
+
+    def change(self, **changes: Any) -> Self:
+        """Return a copy with some fields changed."""
+        return self._replace(**changes)
 
 
 def read_numbers(plan: Plan, raw: Sequence[Any], place: int) -> NDArray[Any]:
@@ -141,7 +144,7 @@ def _enclose_chosen_quantile(
         (1 - level) * (0.5 if about.population else 1.0),
         [q for _, q in sorted(set(choices))],
     )
-    ranks = find_rank_error(plan, cell, 1 - risk / len(chosen))
+    ranks = bound_rank_error(plan, cell, 1 - risk / len(chosen))
     return enclose_by_other_levels(m, chosen, ranks, level, about)
 
 
@@ -369,7 +372,7 @@ class Query(Question):
             caps=prepared.limits and mark_met_limits(prepared.limits, self.where),
             _draft=prepared,
         )
-        return release._replace(plan=plan, raw=self._rearrange(release, recorded, own))
+        return release.change(plan=plan, raw=self._rearrange(release, recorded, own))
 
     @property
     def shares_vectors(self) -> bool:
@@ -406,7 +409,7 @@ class Query(Question):
         """Return a release of this question with its vectors and its groups in the shared order."""
         shared = own.shared_identity
         plan = put_plan_in_shared_order(release.plan, own)
-        return release._replace(plan=plan, raw=self._rearrange(release, own, shared))
+        return release.change(plan=plan, raw=self._rearrange(release, own, shared))
 
     def _rearrange(self, release: Release, recorded: Identity, wanted: Identity) -> tuple[Any, ...]:
         """Return the integers of a recorded release in the order of vectors and groups that
@@ -486,4 +489,4 @@ def mark_met_limits(limits: tuple[Limit, ...], where: Expr | None) -> tuple[Limi
     """Return the limits, marked where the condition proves that nobody has more rows."""
     if not keeps_one_row(where):
         return limits
-    return tuple([limit._replace(met=limit.rows == 1) for limit in limits])
+    return tuple([limit.change(met=limit.rows == 1) for limit in limits])

@@ -17,10 +17,8 @@ from dpframe.accounting._filter import Price
 
 
 class Planning(Protocol):
-    """A frame of a session, with a variant whose questions go to a batch."""
+    """A frame with a variant whose questions go to a batch."""
 
-    @property
-    def _session(self) -> Session: ...
     def _planning(self, batch: Batch[Any]) -> Self: ...
 
 
@@ -34,9 +32,10 @@ class Batch(Generic[Frame]):
     Inside the block nothing new is asked of the session itself.
     """
 
-    def __init__(self, frame: Frame):
-        """Make an empty batch. ``frame`` is the frame that will be asked, with its session."""
+    def __init__(self, frame: Frame, session: Session):
+        """Make an empty batch. ``frame`` is the frame of the session that will be asked."""
         self._frame = frame
+        self._session = session
         self._questions: list[tuple[PricedQuestion, Planned]] = []
         self._ended = False
         # The state it follows, and the budget after what is priced.
@@ -51,7 +50,7 @@ class Batch(Generic[Frame]):
         It prices the next question of the batch. Questions are charged in the forecast once; a
         change of the real budget starts it anew.
         """
-        session = self._frame._session
+        session = self._session
         now = session.budget
         if self._ahead is None or self._ahead[0] != now.state:
             self._ahead, self._owed, self._priced = (now.state, now), set(), 0
@@ -83,7 +82,7 @@ class Batch(Generic[Frame]):
             asked.paid,
             len(self._questions) if asked.fresh else None,
         )
-        asked = asked._replace(price=self._prices.setdefault(words, asked.price))
+        asked = asked.change(price=self._prices.setdefault(words, asked.price))
         place = Planned(str(asked.question))
         self._questions.append((asked, place))
         return place
@@ -100,7 +99,7 @@ class Batch(Generic[Frame]):
         if self._ended or self._questions:
             raise SessionError("a batch is used once: take a new plan_ahead().")
         frame = self._frame._planning(self)
-        self._frame._session.base.planning.append(threading.get_ident())
+        self._session.base.planning.append(threading.get_ident())
         return frame
 
     def __exit__(
@@ -115,11 +114,11 @@ class Batch(Generic[Frame]):
         Nothing is asked or charged if the block raised an error, or collected no question.
         """
         self._ended = True
-        self._frame._session.base.planning.remove(threading.get_ident())
+        self._session.base.planning.remove(threading.get_ident())
         if kind is not None or not self._questions:
             return
         with np.errstate(all="ignore"):
-            releases = self._frame._session.ask([asked for asked, _ in self._questions], batch=True)
+            releases = self._session.ask([asked for asked, _ in self._questions], batch=True)
             with warnings_after():
                 for (asked, place), release in zip(self._questions, releases, strict=True):
                     place._fill(asked.question.answer(release))

@@ -27,7 +27,7 @@ from dpframe._groups.premises import Premises, premises_of_root
 from dpframe._ledger import place_of
 from dpframe._statistics.engine import Engine
 from dpframe.engines import engine_for
-from dpframe.engines.sources import SourceFrame
+from dpframe.engines.sources import SourceFrame, data_source_of
 
 if TYPE_CHECKING:
     from dpframe.engines.sources import Source
@@ -92,7 +92,7 @@ class Data:
         self.places = places
         # Of a source outside of memory the snapshot is its columns alone, and the number of rows is
         # known where it is public.
-        self.source = snapshot._source if isinstance(snapshot, SourceFrame) else None
+        self.source = data_source_of(snapshot) if isinstance(snapshot, SourceFrame) else None
         self.rows = len(snapshot) if self.source is None else self.source.counted
         self.marks = marks(snapshot) if self.source is None else self.source.marks
         # The same object means the same rows, also when the session is closed.

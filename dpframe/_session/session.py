@@ -10,7 +10,7 @@ from collections.abc import Callable, Hashable, Iterator, Sequence
 from dataclasses import replace
 from fractions import Fraction
 from functools import partial
-from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn
+from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn, Self
 from uuid import uuid4
 
 import numpy as np
@@ -26,7 +26,14 @@ from dpframe._groups.periods import Span, ends_of
 from dpframe._groups.premises import Premises
 from dpframe._groups.selected import FoundGroups, FoundKeys
 from dpframe._groups.unit import Unit, limits_for
-from dpframe._ledger.accountant import Accountant, Label, LabelKey, Names, find_answer
+from dpframe._ledger.accountant import (
+    Accountant,
+    Label,
+    LabelKey,
+    Names,
+    can_be_opened_again,
+    find_answer,
+)
 from dpframe._plans.aggregates import AGGREGATES
 from dpframe._plans.budget import Budget
 from dpframe._plans.plan import Plan, note_reduced_epsilon
@@ -84,6 +91,10 @@ class PricedQuestion(NamedTuple):
     def paid(self) -> str:
         """The words of its price as text."""
         return "|".join(map(str, self.typed))
+
+    def change(self, **changes: Any) -> Self:
+        """Return a copy with some fields changed."""
+        return self._replace(**changes)
 
 
 class SplitQuestion(NamedTuple):
@@ -504,7 +515,7 @@ class Session:
             return SplitQuestion(plan, known, None)
         question, part = reduce_question(one.question, plan, known)
         at, kind = one.at, plan.mechanism
-        rest = one._replace(
+        rest = one.change(
             question=question,
             price=one.price.scale(part, kind),
             typed=(part, *one.typed),
@@ -661,7 +672,7 @@ class Session:
 
         ``price`` returns the price that an epsilon buys.
         """
-        return self.plan_with_declarations(one._replace(price=price(epsilon)))[0].charge
+        return self.plan_with_declarations(one.change(price=price(epsilon)))[0].charge
 
     def _read(self, one: PricedQuestion, plan: Plan) -> tuple[Any, ...]:
         """Read the data for one question, and return its noisy integers.
@@ -798,7 +809,7 @@ class Session:
         A copy of a process would have a copy of the budget.
         """
         if self.base.closed:
-            goes_on = self.accountant._reachable
+            goes_on = can_be_opened_again(self.accountant)
             rest = (
                 "Its budget goes on: open another one."
                 if goes_on

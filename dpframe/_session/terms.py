@@ -21,7 +21,7 @@ from dpframe._groups.keys import Keys, describe, keys_for
 from dpframe._groups.periods import Span, span_of
 from dpframe._groups.unit import Unit, limits_for
 from dpframe._ledger import place_of
-from dpframe._ledger.accountant import Accountant, check_population
+from dpframe._ledger.accountant import Accountant, can_be_opened_again, check_population
 from dpframe._ledger.store import Declared, text_of
 from dpframe._plans.budget import DEFAULT_QUERIES
 from dpframe._plans.worth import ORDINARY, NoiseRule
@@ -167,7 +167,7 @@ class AccountTerms:
         if self.shared is not None:
             return self.shared == accountant
         place = accountant.population, accountant.place
-        return accountant._reachable and (self.population, self.place) == place
+        return can_be_opened_again(accountant) and (self.population, self.place) == place
 
 
 def _file(ledger: object) -> str:

@@ -372,7 +372,7 @@ class Gdp(Additive):
             return Price(min(epsilon, _gaussian.pure_for_mu(most)), stake=Stake(epsilon, part))
         price = mu_share(min(cost, most), delta)
         assert price.epsilon is not None
-        return price._replace(
+        return price.change(
             epsilon=min(epsilon, price.epsilon), stake=Stake(epsilon, part, cost > most)
         )
 

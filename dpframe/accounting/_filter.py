@@ -13,7 +13,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from fractions import Fraction
 from functools import cached_property
-from typing import Any, ClassVar, NamedTuple, TypeVar
+from typing import Any, ClassVar, NamedTuple, Self, TypeVar
 
 from dpframe.accounting import _gaussian, _search
 from dpframe.accounting.loss import ZERO, Events, Loss
@@ -32,6 +32,10 @@ class Limits(NamedTuple):
     @property
     def conversion(self) -> Fraction:
         return self.delta - self.reserve
+
+    def change(self, **changes: Any) -> Self:
+        """Return a copy with some fields changed."""
+        return self._replace(**changes)
 
 
 class Charge(NamedTuple):
@@ -107,6 +111,10 @@ class Stake(NamedTuple):
     )
     waits: bool = False  # there will be Gaussian noise again when more of the plain sum is spent
 
+    def change(self, **changes: Any) -> Self:
+        """Return a copy with some fields changed."""
+        return self._replace(**changes)
+
 
 class Price(NamedTuple):
     """Most that a question may cost: ``epsilon`` for a pure mechanism, mu squared or rho for
@@ -136,8 +144,12 @@ class Price(NamedTuple):
         )
         stake = self.stake
         if stake is not None:
-            stake = stake._replace(epsilon=stake.epsilon * part, part=stake.part * part)
+            stake = stake.change(epsilon=stake.epsilon * part, part=stake.part * part)
         return Price(epsilon, mu_squared, rho, self.delta, mechanism, stake)
+
+    def change(self, **changes: Any) -> Self:
+        """Return a copy with some fields changed."""
+        return self._replace(**changes)
 
 
 def stated_gaussian(epsilon: Fraction, delta: Fraction) -> Price:

@@ -28,7 +28,7 @@ import itertools
 import math
 from collections.abc import Callable, Sequence
 from functools import lru_cache
-from typing import NamedTuple
+from typing import Any, NamedTuple, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -43,6 +43,10 @@ class Atoms(NamedTuple):
     at: Floats  # grid indices, or losses
     log_mass: Floats
     infinite: float
+
+    def change(self, **changes: Any) -> Self:
+        """Return a copy with some fields changed."""
+        return self._replace(**changes)
 
 
 def _sample(
@@ -127,7 +131,7 @@ def curve_of(loss: Loss, side: int) -> Curve:
         slack = 1e-13 + (
             1e-13 / max(curve.upper - curve.lower, 1e-6) if loss.epsilon is None else 0.0
         )
-        return curve._replace(delta=lambda t: curve.delta(t) * (1 + slack))
+        return curve.change(delta=lambda t: curve.delta(t) * (1 + slack))
 
     def delta(t: Floats) -> Floats:
         inside = np.expm1((np.clip(t, -reach, reach) - reach) / 2) ** 2 / -math.expm1(-reach)
@@ -201,7 +205,7 @@ def atoms_on_grid(curve: Curve, h: float, theta: float, log_scale: float, spare:
 
     nodes, values = _sample(curve.delta, levels, worth, place, first)
     atoms = _connect(nodes, values, h)
-    return atoms._replace(at=atoms.at + start)
+    return atoms.change(at=atoms.at + start)
 
 
 def cut(atoms: Atoms, spare: float) -> Atoms:

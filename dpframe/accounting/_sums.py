@@ -263,7 +263,7 @@ class _Advanced(Filter):
         question's part of the budget."""
         part = self.part(epsilon)
         within = min(epsilon, self._within(part)) if part <= 1 else epsilon
-        return stated_gaussian(within, delta)._replace(
+        return stated_gaussian(within, delta).change(
             stake=Stake(epsilon, part, scaled=within < epsilon)
         )
 

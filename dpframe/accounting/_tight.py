@@ -292,7 +292,7 @@ class Tight(Filter):
         )
         if price.mu_squared is None:  # nothing to compare with
             return self._offer(epsilon, state, epsilon, mu_squared, None)
-        return price._replace(delta=delta)
+        return price.change(delta=delta)
 
     @staticmethod
     def report(events: Events, delta: Fraction) -> float:

@@ -38,7 +38,7 @@ import math
 from collections.abc import Callable, Sequence
 from fractions import Fraction
 from functools import cached_property
-from typing import Any, ClassVar, NamedTuple
+from typing import Any, ClassVar, NamedTuple, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -173,6 +173,10 @@ class _Kind(NamedTuple):
     sketch: Atoms
     pure: bool
 
+    def change(self, **changes: Any) -> Self:
+        """Return a copy with some fields changed."""
+        return self._replace(**changes)
+
 
 class _Sum(NamedTuple):
     """Composed privacy loss on a grid, with upper bounds of the probability of each value."""
@@ -181,6 +185,10 @@ class _Sum(NamedTuple):
     mass: Floats  # of the loss being x, rounded up
     beyond: float  # mass counted as infinite
     value: GameValue | None = None  # what stands for (1 - e**s)+ once the adversary has moved
+
+    def change(self, **changes: Any) -> Self:
+        """Return a copy with some fields changed."""
+        return self._replace(**changes)
 
     def delta(self, t: float) -> tuple[float, float]:
         """Return the delta of the composition at the threshold t, and its derivative, which need
@@ -316,7 +324,7 @@ def _compose(
             kind.curve, h, theta, log_scale, _SPARE * delta / (len(kinds) * kind.uses)
         )
         losses = atoms.at * h
-        fine.append(kind._replace(sketch=atoms._replace(at=losses)))
+        fine.append(kind.change(sketch=atoms.change(at=losses)))
         kappa = float(moment(losses, atoms.log_mass, np.array([theta]))[0])
         weight = np.exp(theta * losses + atoms.log_mass - kappa)
         cell = ((atoms.at - atoms.at[0]) % n).astype(np.int64)
@@ -404,14 +412,14 @@ class _Plan(NamedTuple):
         value = adversary(
             self.ranges, 4.0 * math.floor(math.log(delta) / 4), 2.0 ** round(math.log2(theta))
         )
-        return None if value is None else total._replace(value=value)
+        return None if value is None else total.change(value=value)
 
     def cut(self, delta: float) -> _Plan:
         """Return the same composition without losses that are too rare to be seen at this delta.
         They count as infinite."""
         share = _SPARE * delta / max(len(self.kinds), 1)
         return self._replace(
-            kinds=[k._replace(sketch=cut(k.sketch, share / k.uses)) for k in self.kinds]
+            kinds=[k.change(sketch=cut(k.sketch, share / k.uses)) for k in self.kinds]
         )
 
     def epsilon(self, target: float) -> float:
@@ -549,7 +557,7 @@ class Composed(Filter):
     @cached_property
     def _tight(self) -> Tight:
         limits = self.limits
-        return Tight(limits._replace(reserve=limits.reserve + _FAILURES * limits.conversion))
+        return Tight(limits.change(reserve=limits.reserve + _FAILURES * limits.conversion))
 
     def start(self) -> Fraction:
         return Fraction(0)

@@ -18,13 +18,14 @@ from datetime import date, time, timedelta
 from decimal import Decimal
 from fractions import Fraction
 from html import escape
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Self
 
 import numpy as np
 import pandas as pd
 
 from dpframe._errors import BadType, BadValue, Refused, SessionError
-from dpframe._frame.frame import PrivateFrame, frame_of_session
+from dpframe._frame.accessor import frame_of_session
+from dpframe._frame.frame import PrivateFrame
 from dpframe._groups.unit import Unit
 from dpframe._plans.plan import Plan
 from dpframe._questions.question import Array, Question
@@ -71,6 +72,10 @@ class _NoiseCall(NamedTuple):
     reports: bool = False  # entries of rows in their order, or
     per_person: int | None = None  # integers of each person; people come in no order
 
+    def change(self, **changes: Any) -> Self:
+        """Return a copy with some fields changed."""
+        return self._replace(**changes)
+
 
 @dataclass(frozen=True)
 class _Replayed:
@@ -97,7 +102,7 @@ class Recorder(Session):
         self.recorded: list[_Replayed] = []
         self.unrecorded: list[str] = []
 
-    def _key(self) -> bytes:
+    def noise_key(self) -> bytes:
         """Draw a key of the hash that decides which groups of a person count: the same in both
         runs, and another at each draw."""
         return self._draw().digest()[:8]
@@ -116,7 +121,7 @@ class Recorder(Session):
             "is not its own: replay what is asked of that frame itself."
         )
 
-    def _draw_row_names(self) -> Array:
+    def draw_row_names(self) -> Array:
         """Return a pseudorandom name for each row, so that a row has the same name in both runs
         wherever it stands.
 
@@ -165,7 +170,7 @@ class Recorder(Session):
         call = _NoiseCall(part, integers.copy(), integers)
         if keys is not None:  # of a threshold: the frame decides which keys there are
             output = self._hidden(plan, part, integers)
-            calls.append(call._replace(output=output, keys=tuple(keys)))
+            calls.append(call.change(output=output, keys=tuple(keys)))
             return output
         earlier = first[len(calls) : len(calls) + 1]
         matches = earlier and earlier[0].integers.shape == integers.shape
@@ -177,8 +182,8 @@ class Recorder(Session):
         if plan.parts[part].noise.by_row:
             unit = self.recorded[-1].unit
             per_person = unit.reach(None)[0] if unit.people else None
-            call = call._replace(reports=True, per_person=per_person)
-        calls.append(call._replace(output=output))
+            call = call.change(reports=True, per_person=per_person)
+        calls.append(call.change(output=output))
         return output.copy()
 
     @staticmethod

@@ -12,7 +12,7 @@ from dpframe._errors import BadType
 from dpframe._statistics.engine import Engine
 from dpframe.engines.pandas import PandasEngine
 from dpframe.engines.parts import PartsEngine
-from dpframe.engines.sources import SourceFrame
+from dpframe.engines.sources import SourceFrame, data_source_of
 from dpframe.engines.sql import SqlEngine
 
 
@@ -22,7 +22,7 @@ def _of_source(frame: SourceFrame, key: bytes) -> Engine:
     If the source has a database that counts its rows, the engine asks it by SQL. Otherwise the rows
     are read part by part. ``key`` seeds the hashes that choose in which groups a person counts.
     """
-    source = frame._source
+    source = data_source_of(frame)
     parts, counting = PartsEngine(source, key), source.counting()
     if counting is None:
         return parts

@@ -97,8 +97,8 @@ class Block:
     """Evaluation of one expression on one slice of rows, with the values found so far."""
 
     _expr: ex.Expr
-    _column: ColumnOf
-    _rows: slice
+    column: ColumnOf
+    rows: slice
     _memo: Memo
     _nodes: Nodes
     _seen: dict[int, Vector] = field(default_factory=dict)
@@ -107,8 +107,8 @@ class Block:
     def n(self) -> int:
         """Number of rows in the slice."""
         leaf = next(iter(self._expr.columns()), None)
-        whole = len(self._column(leaf)) if leaf is not None else max(self._rows.stop or 0, 0)
-        return len(range(*self._rows.indices(whole)))
+        whole = len(self.column(leaf)) if leaf is not None else max(self.rows.stop or 0, 0)
+        return len(range(*self.rows.indices(whole)))
 
     def vector(self, e: ex.Expr) -> Vector:
         """Return the value of an expression in each row, computed once."""
@@ -162,7 +162,7 @@ def count_ticks(c: ex.Constant, v: Vector) -> Fraction:
 
 
 def _column(b: Block, e: ex.Column | ex.Within) -> Vector:
-    return b._column(e).rows(b._rows)
+    return b.column(e).rows(b.rows)
 
 
 def _constant(b: Block, e: ex.Constant) -> Vector:

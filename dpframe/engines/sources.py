@@ -78,6 +78,11 @@ class SourceFrame(pd.DataFrame):
         return SourceFrame
 
 
+def data_source_of(frame: SourceFrame) -> Source:
+    """Return the data source that an empty frame of its columns was made from."""
+    return frame._source
+
+
 @dataclass(frozen=True, slots=True)
 class NamedTable:
     """Table of a database: what `dpframe.sql` returns, for `dpframe.open`.

@@ -157,7 +157,7 @@ class Descent(Fit):
         sensitivity ``squared``."""
         sensitivity = Sensitivity(l1_of(squared, self.parameters), squared)
         noise: GaussianNoise = buy_noise(
-            [sensitivity], price._replace(mechanism=GaussianNoise.name)
+            [sensitivity], price.change(mechanism=GaussianNoise.name)
         ).noises[0]
         return noise
 

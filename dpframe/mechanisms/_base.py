@@ -13,7 +13,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, TypeVar
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, Self, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -91,6 +91,10 @@ class Form(NamedTuple):
     kind: str
     public: int | None = None
 
+    def change(self, **changes: Any) -> Self:
+        """Return a copy with some fields changed."""
+        return self._replace(**changes)
+
 
 _INTEGERS, _OBJECTS = np.dtype(np.int64), np.dtype(object)
 
@@ -134,6 +138,10 @@ class Offer(NamedTuple):
     loss: Loss
     stated_at: Fraction = Fraction(0)
     why: str = ""
+
+    def change(self, **changes: Any) -> Self:
+        """Return a copy with some fields changed."""
+        return self._replace(**changes)
 
 
 class Mechanism(ABC):

@@ -77,7 +77,7 @@ def recorded(
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(Session, "_noise", noise)
-        patch.setattr(Session, "_key", lambda self: b"12345678")
+        patch.setattr(Session, "noise_key", lambda self: b"12345678")
         p, q = opened(left, right, relation)
         if on == "pairs":
             ASKED[name](p.merge(q, how=how, left_on=["who", "g"], right_on=["who", "h"]))

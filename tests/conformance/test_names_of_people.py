@@ -77,7 +77,7 @@ def recorded(frame: pd.DataFrame, ask: Any, relation: str) -> list[tuple[int, An
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(Session, "_noise", noise)
-        patch.setattr(Session, "_key", lambda self: b"12345678")
+        patch.setattr(Session, "noise_key", lambda self: b"12345678")
         kept = frame.copy()
         ask(kept.dp.open(1000, neighbors=relation, bounds={"x": (0, 5)}, because="a test"))
     return found
@@ -266,7 +266,7 @@ def test_replay_names_people_as_a_session_does(monkeypatch):
     sound = audit.replay(ask, frame, neighbour, **terms)
     assert sound.ok
     assert [step.distance for step in sound.steps] == [1]
-    monkeypatch.setattr(Session, "row_names", lambda self: self.base._draw_row_names())
+    monkeypatch.setattr(Session, "row_names", lambda self: self.base.draw_row_names())
     broken = audit.replay(ask, frame, neighbour, **terms)
     assert [step.distance for step in broken.steps] == [4]
     assert not broken.ok
@@ -278,7 +278,9 @@ def test_replay_draws_another_name_and_another_key_each_time():
 
     def ask(p: Any) -> Any:
         base = p._session.base
-        seen.append([base._key(), base._key(), *base._draw_row_names(), *base._draw_row_names()])
+        seen.append(
+            [base.noise_key(), base.noise_key(), *base.draw_row_names(), *base.draw_row_names()]
+        )
         return p.count(epsilon=1)
 
     assert audit.replay(ask, frame, frame.head(1), epsilon=10).ok

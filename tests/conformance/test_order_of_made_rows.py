@@ -97,7 +97,7 @@ def recorded(frame: pd.DataFrame, kind: str, folder: Any, ask: Any) -> tuple[int
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(Session, "_noise", noise)
-        patch.setattr(Session, "_key", lambda self: b"12345678")
+        patch.setattr(Session, "noise_key", lambda self: b"12345678")
         ask(opened(frame, kind, folder)).sum(bounds=(0, 4), epsilon=1)
     ((claim, integers),) = found
     return claim, integers

@@ -316,6 +316,6 @@ def test_another_door_of_derived_frames_is_found(monkeypatch):
         return q.groupby("g", keys=list("abc")).size(epsilon=1)
 
     assert replay(ask, everybody, everybody.iloc[1:], epsilon=10).ok
-    monkeypatch.setattr(Recorder, "_key", Session._key)
-    monkeypatch.setattr(Recorder, "_draw_row_names", Session._draw_row_names)
+    monkeypatch.setattr(Recorder, "noise_key", Session.noise_key)
+    monkeypatch.setattr(Recorder, "draw_row_names", Session.draw_row_names)
     assert "is declared" in "".join(replay(ask, everybody, everybody.iloc[1:], epsilon=10).problems)

@@ -88,7 +88,7 @@ def recorded(frame: pd.DataFrame, name: str, relation: str) -> list[tuple[int, i
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(Session, "_noise", noise)
-        patch.setattr(Session, "_key", lambda self: b"12345678")
+        patch.setattr(Session, "noise_key", lambda self: b"12345678")
         ASKED[name](frame.dp.open(1000, neighbors=relation, **TERMS))
     return found
 

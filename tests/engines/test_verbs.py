@@ -35,7 +35,7 @@ pytest.importorskip("pyarrow")
 @pytest.fixture(autouse=True)
 def one_key(monkeypatch):
     """Whose groups count is decided by the same hashes on all tables."""
-    monkeypatch.setattr(Session, "_key", lambda self: b"12345678")
+    monkeypatch.setattr(Session, "noise_key", lambda self: b"12345678")
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         yield

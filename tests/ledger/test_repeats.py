@@ -458,9 +458,9 @@ def test_record_under_the_digest_of_another_question_is_not_its_answer(path, mon
     p = opened(path, epsilon=1000)
     first = p.mean("age", epsilon=1)
     assert len(p.ledger) == 1
-    p._session._answers.clear()  # as another process has it
+    p._session.answers.clear()  # as another process has it
     assert float(p.mean("age", epsilon=1)) == float(first)
-    p._session._answers.clear()
+    p._session.answers.clear()
     second = p.sum("cost", epsilon=1)
     assert len(p.ledger) == 2
     assert second.plan.question.startswith("sum(cost")

@@ -42,7 +42,7 @@ def test_what_is_written_late_is_what_was_charged(name):
     written = debits(early)
     late, _other, q = opened()
     QUESTIONS[name](q)
-    for _, record in q._session._answers.values():
+    for _, record in q._session.answers.values():
         for cell in record.release.plan.cells:
             cell.functionals.clear()
             cell.constants["n"] = 3.0

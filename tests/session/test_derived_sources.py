@@ -102,7 +102,7 @@ def one_key(monkeypatch):
     """Whose groups count is decided by the same hashes in memory and out of it."""
     from dpframe._session.session import Session
 
-    monkeypatch.setattr(Session, "_key", lambda self: b"12345678")
+    monkeypatch.setattr(Session, "noise_key", lambda self: b"12345678")
 
 
 @pytest.mark.parametrize(

@@ -436,10 +436,10 @@ def test_a_closed_session_lets_go_of_answers_and_cells():
     q = p.explode("l", max_rows=2)
     answer = p.count(epsilon=0.25)
     kept = [weakref.ref(p._session._engine), weakref.ref(q._session._engine)]
-    assert p._session._answers
+    assert p._session.answers
     p.close()
     gc.collect()
-    assert not p._session._answers
+    assert not p._session.answers
     assert not len(p._session.snapshot)
     assert not len(q._session.snapshot)
     assert [one() for one in kept] == [None, None]

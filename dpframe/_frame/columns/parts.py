@@ -21,7 +21,7 @@ from dpframe._frame.selection import (
     selection_of,
     with_expression,
 )
-from dpframe._frame.tracked import with_selection
+from dpframe._frame.tracked import read_expression, with_selection
 from dpframe._frame.typed.parts import Texts, Times, Weeks
 from dpframe._groups.keys import need_keys
 from dpframe._refusals import Unprinted
@@ -119,7 +119,11 @@ class TextParts(Texts, Parts):
         """Return an argument with the expression of each tracked column that is in it."""
         if isinstance(value, list):
             return [self._find_expressions(v) for v in value]
-        return self._column._other(value) if isinstance(value, BoundColumn) else value
+        return (
+            read_expression(frame_of_column(self._column), value)
+            if isinstance(value, BoundColumn)
+            else value
+        )
 
     def _extract(self, *args: Any, **words: Any) -> Any:
         """Return the groups of a pattern where it first matches: a frame, or one column."""

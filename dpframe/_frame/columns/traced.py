@@ -25,7 +25,6 @@ from dpframe._errors import BadType, DPError, Refused
 from dpframe._expr import Expr
 from dpframe._frame.columns.numpy import find_ufunc
 from dpframe._frame.columns.operators import OPERATORS, OperatorMethods
-from dpframe._frame.selection import expression_of
 
 _BRANCHES = 40  # that one call may take, one after the other
 _PATHS = 256  # ways through a function
@@ -192,14 +191,13 @@ _METHODS = ("weekday", "date")  # of a timestamp; attributes of a column
 
 
 def _plain(value: Any) -> Any:
-    return expression_of(value) if type(value) is TracedValue else value
+    return value._expr if type(value) is TracedValue else value
 
 
 def _build_expression(value: object) -> Expr:
     """Return a traced value or a constant as an expression."""
-    if type(value) is TracedValue:
-        return expression_of(value)
-    return _expr.constant(value, null=True)
+    plain = _plain(value)
+    return plain if type(value) is TracedValue else _expr.constant(plain, null=True)
 
 
 def trace_function(

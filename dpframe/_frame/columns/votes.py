@@ -25,6 +25,7 @@ from dpframe._frame.selection import (
     session_of_frame,
 )
 from dpframe._frame.signatures import verb
+from dpframe._frame.verbs.measure import ask_outputs
 from dpframe._groups.combinations import Sought
 from dpframe._groups.keys import KeyBy, Keys, Word, describe, keys_of
 from dpframe._plans.aggregates import Output
@@ -65,7 +66,7 @@ def argmax(self: Any, column: Any = None, *, keys: Any = None, **payment: Unpack
         voted(self._selection, name, k, label)[0]
         for name, (label, k) in zip(names, levels, strict=True)
     ]
-    return _declare_keys(self, levels)._ask_for(outs, payment, single=single, part=part)
+    return ask_outputs(_declare_keys(self, levels), outs, payment, single=single, part=part)
 
 
 @verb
@@ -106,8 +107,12 @@ def top(
         raise BadValue(f"k={rounds} is more than the {len(listed)} values that are listed.")
     outs = voted(self._selection, names[0], listed, label, range(1, rounds + 1))
     places = pd.RangeIndex(1, rounds + 1)
-    return _declare_keys(self, levels)._ask_for(
-        outs, payment, lambda r, index: _release.rank_choices(r, index, places, label), part=part
+    return ask_outputs(
+        _declare_keys(self, levels),
+        outs,
+        payment,
+        lambda r, index: _release.rank_choices(r, index, places, label),
+        part=part,
     )
 
 
@@ -149,9 +154,10 @@ def _columns(groups: Any, column: Any, verb: str) -> tuple[Sequence[Any], bool]:
 
     ``column`` is the argument of the verb, or None for the selected columns.
     """
-    if column is None and groups._chosen is None:
+    chosen, single = groups._chosen, groups._single
+    if column is None and chosen is None:
         raise BadType(f"name the column: p.groupby('k')['x'].{verb}({2 if verb == 'top' else ''}).")
-    return (groups._chosen, groups._single) if column is None else ((column,), True)
+    return (chosen, single) if column is None else ((column,), True)
 
 
 def _keys(

@@ -27,6 +27,7 @@ from dpframe._frame.selection import (
 from dpframe._frame.signatures import verb
 from dpframe._frame.tracked import Tracked
 from dpframe._frame.verbs.groupings import groupby
+from dpframe._frame.verbs.measure import ask_outputs
 from dpframe._frame.verbs.steps import dropna
 from dpframe._frame.verbs.summaries import check_correlation, pairs_of
 from dpframe._groups.combinations import Sought
@@ -186,7 +187,8 @@ class Tests(Unprinted):
             raise BadValue("correlation needs two columns, and both have the same name.")
         frame = dropna(self._frame, subset=list(names))
         outs, _ = pairs_of(selection_of(frame), list(names), None, 1, bounds)
-        found = frame._ask_for(
+        found = ask_outputs(
+            frame,
             outs,
             self._of_people(payment),
             lambda r, _: make_correlation_test(r, names, correlation_of(r), level),

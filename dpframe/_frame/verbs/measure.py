@@ -371,3 +371,14 @@ def count(self: Measurable, column: object = EVERY, **payment: Unpack[MeasureKey
         return self._ask_for(outs, payment)
     out = ROWS if column is EVERY else self._selection.output("count", column, None)
     return self._ask_for([out], payment, single=True)
+
+
+def ask_outputs(
+    asking: Any,
+    outputs: Sequence[Output],
+    payment: Mapping[str, Any],
+    layout: Finish | None = None,
+    **how: Any,
+) -> Any:
+    """Ask a frame or its groups a question with these outputs: see `Measurable._ask_for`."""
+    return asking._ask_for(outputs, payment, layout, **how)

@@ -14,7 +14,7 @@ from dpframe import _validate
 from dpframe import plot as _plot
 from dpframe._errors import BadType, BadValue, NotOffered
 from dpframe._frame.columns import order
-from dpframe._frame.selection import BoundsLike
+from dpframe._frame.selection import BoundsLike, session_of_frame
 from dpframe._frame.signatures import verb
 from dpframe._frame.tracked import Tracked
 from dpframe._frame.verbs.groupings import groupby
@@ -76,7 +76,7 @@ def hist(
     if self._mode.shows:
         return [histogram(self, name, bins, bounds=bounds, **payment) for name in names]
     panels = _plot.panels_for(len(names), ax, _size(figsize))
-    with Batch(self) as batch:
+    with Batch(self, session_of_frame(self)) as batch:
         places = [
             cast(Any, batch).histogram(name, bins, bounds=bounds, **payment) for name in names
         ]

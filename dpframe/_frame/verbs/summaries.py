@@ -27,6 +27,7 @@ from dpframe._frame.selection import (
 )
 from dpframe._frame.signatures import verb
 from dpframe._frame.tracked import Tracked, read_expression_or_text
+from dpframe._frame.verbs.measure import ask_outputs
 from dpframe._groups.keys import EVERY, BinBy
 from dpframe._plans.aggregates import DESCRIBED, Output
 from dpframe._plans.order import ORDERS, choose_quantile_method, read_levels
@@ -196,7 +197,7 @@ def counts(
     index = pd.Index(list(questions), tupleize_cols=False)
     return cast(
         "pd.Series[int]",
-        frame._ask_for(outputs, payment, lambda r, _: _release.across(r, index, "count")),
+        ask_outputs(frame, outputs, payment, lambda r, _: _release.across(r, index, "count")),
     )
 
 
@@ -366,7 +367,8 @@ def matrix(
     names, _ = asking._columns_for(EVERY, "var", check_payment(payment).get("numeric_only") is True)
     outs, cells = pairs_of(selection_of(asking), names, min_periods, ddof, bounds)
     index, layout = pd.Index(list(names), tupleize_cols=False), kind(cells)
-    return asking._ask_for(
+    return ask_outputs(
+        asking,
         outs,
         payment,
         lambda r, groups: _release.make_table(r, layout, _release.nest_rows(groups, index), index),

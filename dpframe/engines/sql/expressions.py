@@ -12,7 +12,7 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Callable
-from typing import Any, Literal, NamedTuple
+from typing import Any, Literal, NamedTuple, Self
 
 import numpy as np
 import pandas as pd
@@ -52,6 +52,10 @@ class Term(NamedTuple):
     dtype: np.dtype[Any] | None = None
     hit: str | None = None
 
+    def change(self, **changes: Any) -> Self:
+        """Return a copy with some fields changed."""
+        return self._replace(**changes)
+
 
 class Compiler:
     """Writer of the expressions of one statement in SQL, which collects the parameters."""
@@ -66,7 +70,7 @@ class Compiler:
         ``unread`` are the positions of columns that the database cannot read. An expression with
         such a column raises `Unwritten`.
         """
-        self.dialect, self._schema, self._unread = dialect, schema, unread
+        self.dialect, self.schema, self.unread = dialect, schema, unread
         self._bound: list[Any] = []
         self._places: dict[tuple[type, str], int] = {}
 
@@ -159,12 +163,12 @@ class Compiler:
         """Write an expression as the double that `steps` takes, which may still be a NaN."""
         found = self.term(e)
         if isinstance(e, ex.Column) and found.kind == "double":
-            return self.dialect.read_with_nan(self._read(e))
+            return self.dialect.read_with_nan(self.read_cell(e))
         return self.double(e)
 
-    def _read(self, e: ex.Column) -> str:
+    def read_cell(self, e: ex.Column) -> str:
         """Write the name of a column of the table."""
-        return f"r.{self.dialect.identifier(str(self._schema.columns[e.position]))}"
+        return f"r.{self.dialect.identifier(str(self.schema.columns[e.position]))}"
 
     def key(self, e: ex.Expr) -> Term:
         """Write an expression that rows are grouped by, or that names a person.
@@ -209,10 +213,10 @@ def _column(c: Compiler, e: ex.Column) -> Term:
     It raises `Unwritten` for a name or a dtype that the database cannot read alike. ``e`` is the
     expression, and ``c`` collects the statement's parameters.
     """
-    name: Any = c._schema.columns[e.position]
-    dtype, d = c._schema.dtypes.iloc[e.position], c.dialect
+    name: Any = c.schema.columns[e.position]
+    dtype, d = c.schema.dtypes.iloc[e.position], c.dialect
     known = held_as(dtype)
-    if not isinstance(name, str) or "\0" in name or known is None or e.position in c._unread:
+    if not isinstance(name, str) or "\0" in name or known is None or e.position in c.unread:
         raise Unwritten
     kind, narrow = known
     read: dict[Kind, Callable[[str], str]] = {
@@ -221,7 +225,7 @@ def _column(c: Compiler, e: ex.Column) -> Term:
         "bool": d.read_bool,
         "text": d.read_text,
     }
-    return Term(read[kind](c._read(e)), kind, narrow)
+    return Term(read[kind](c.read_cell(e)), kind, narrow)
 
 
 def held_as(dtype: Any) -> tuple[Kind, np.dtype[Any] | None] | None:
@@ -319,7 +323,7 @@ def _clip(c: Compiler, e: ex.Clip) -> Term:
         raise Unwritten
     if x.kind == "integer" and all(fits(end, x.dtype) for end in ends):
         low, high = (None if end is None else c.dialect.whole_number(int(end)) for end in ends)
-        return x._replace(sql=c.dialect.clipped(x.sql, low, high))
+        return x.change(sql=c.dialect.clipped(x.sql, low, high))
     low, high = (None if end is None else c.number(_read_double(end)) for end in ends)
     return Term(c.dialect.clipped(c.as_double(x), low, high), "double")
 
@@ -335,7 +339,7 @@ def _fill(c: Compiler, e: ex.Fill) -> Term:
     if x.kind == "bool":
         return Term(c.dialect.two_valued(x.sql, bool(value)), "bool")
     if x.kind == "integer" and fits(value, x.dtype):
-        return x._replace(sql=f"COALESCE({x.sql}, {c.dialect.whole_number(int(value))})")
+        return x.change(sql=f"COALESCE({x.sql}, {c.dialect.whole_number(int(value))})")
     return Term(f"COALESCE({c.as_double(x)}, {c.number(_read_double(value))})", "double")
 
 

@@ -328,9 +328,9 @@ def _other_integers(asked: PricedQuestion, place: int, release: Any) -> str | No
     unit = asked.units[place]
     if unit.people and (unit.groups or 0) < frames.MOST_GROUPS:
         return None  # each time that the data is read, a person's groups are drawn anew
-    engine = session.data.engine(session.base._key)
+    engine = session.data.engine(session.base.noise_key)
     with np.errstate(all="ignore"):
-        raw = session.base._run_question(question, engine, plan, unit)
+        raw = session.base.run_question(question, engine, plan, unit)
     if len(raw) != len(plan.parts) or len(release.raw) != len(raw):
         return None  # keys that were found, whose counts are noise alone
     for part, one, other in zip(plan.parts, release.raw, raw, strict=True):

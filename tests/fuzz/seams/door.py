@@ -119,8 +119,8 @@ class Door:
 def listening(seed: int) -> Iterator[Door]:
     """Listen to all sessions."""
     door = Door(Noise(seed))
-    own, key = Session._noise, Session._key
-    asks, runs, names = Session.ask, Session._run_question, Session._draw_row_names
+    own, key = Session._noise, Session.noise_key
+    asks, runs, names = Session.ask, Session.run_question, Session.draw_row_names
 
     def noise(
         self: Any,
@@ -162,7 +162,9 @@ def listening(seed: int) -> Iterator[Door]:
         if place >= len(door.tape) or door.tape[place].questions != wanted:
             raise OtherQuestions
         door.asked.append(door.tape[place])
-        engine = self.data.engine(self.base._key) if self.data.reader is None else self.data.reader
+        engine = (
+            self.data.engine(self.base.noise_key) if self.data.reader is None else self.data.reader
+        )
         for question, plan, unit in door.tape[place].runs:
             door.unit = unit
             with np.errstate(all="ignore"):
@@ -180,16 +182,16 @@ def listening(seed: int) -> Iterator[Door]:
     def draw_names(self: Any) -> Any:
         return names(self) if self.data.source is not None else names_of(self.snapshot)
 
-    Session._draw_row_names = draw_names
+    Session.draw_row_names = draw_names
     Session._noise = noise
-    Session._key = lambda self: KEY
-    Session.ask, Session._run_question = ask, run
+    Session.noise_key = lambda self: KEY
+    Session.ask, Session.run_question = ask, run
     try:
         with drawing(door.noise):
             yield door
     finally:
-        Session._noise, Session._key = own, key
-        Session.ask, Session._run_question, Session._draw_row_names = asks, runs, names
+        Session._noise, Session.noise_key = own, key
+        Session.ask, Session.run_question, Session.draw_row_names = asks, runs, names
 
 
 def names_of(frame: pd.DataFrame) -> Any:
