@@ -9,6 +9,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from dpframe import _pandas
+from dpframe._types import Array
 
 __all__ = [
     "BOUNDS",
@@ -311,7 +312,7 @@ def subsets(people: int, questions: int, seed: int = 0) -> NDArray[np.bool_]:
     return np.random.default_rng([seed, 7]).random((questions, people)) < 0.5
 
 
-def _texts(labels: Any, codes: NDArray[Any]) -> Any:
+def _texts(labels: Any, codes: Array) -> Any:
     """Return the label of each code, null for -1, in pandas' own text dtype: only the few labels
     are converted, not each row."""
     return pd.array(list(labels), dtype="str").take(codes, allow_fill=True)

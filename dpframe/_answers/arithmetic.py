@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, Self, TypeAlias, Ty
 import numpy as np
 from numpy.typing import NDArray
 
-from dpframe._answers.types import Places
+from dpframe._types import Places
 
 if TYPE_CHECKING:
     from dpframe._plans.aggregates import Cell

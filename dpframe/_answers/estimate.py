@@ -28,7 +28,6 @@ from dpframe._answers.layout import AnswerLayout, CorrelationTable, OutputSeries
 from dpframe._answers.population import check_coverage, find_rank_error
 from dpframe._answers.released import Released
 from dpframe._answers.table import ShownAnswer, Tabular, show_number
-from dpframe._answers.types import Bools, Json, Places, Raw
 from dpframe._errors import BadType, NotOffered
 from dpframe._ledger.store import pack, unpack
 from dpframe._plans.aggregates import AGGREGATES, Cell
@@ -44,6 +43,7 @@ from dpframe._plans.worth import (
     warn_of_noise,
 )
 from dpframe._questions.question import Release, enclose_output, read_numbers
+from dpframe._types import Bools, Json, Places, Raw
 
 
 class Estimate(NumberOperators, Tabular):

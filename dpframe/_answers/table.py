@@ -18,8 +18,8 @@ import pandas as pd
 
 from dpframe import _pandas, _validate
 from dpframe._answers.arithmetic import is_number
-from dpframe._answers.types import Array, Bools, Index, PandasAnswer, Series
 from dpframe._plans.durations import count_decimals, format_moment
+from dpframe._types import Array, Bools, Index, PandasAnswer, Series
 
 CHOSEN = "chosen, not measured: no interval"
 NOISE = "noise"

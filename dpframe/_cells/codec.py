@@ -39,9 +39,10 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from dpframe import _pandas
-from dpframe._cells.columns import UNMATCHED, Array, Vector, objects
+from dpframe._cells.columns import UNMATCHED, Vector, objects
 from dpframe._expr import NO_KEYS
 from dpframe._sizes import SIZES
+from dpframe._types import Array, Index
 
 Buckets = NDArray[Any]  # 0: nothing that is listed
 Finder = Callable[[Vector], Buckets]
@@ -292,7 +293,7 @@ def _find_by_bisection(values: Array, listed: Array, places: Buckets) -> Buckets
 # ---- lists as an index ------------------------------------------------------------------------------------
 
 
-def index_of(values: list[Any], name: Hashable) -> pd.Index[Any]:
+def index_of(values: list[Any], name: Hashable) -> Index:
     """Return an index that holds each of the listed values unchanged.
 
     It has the dtype that pandas gives the values, if that changes none of them. Otherwise it is an
@@ -300,7 +301,7 @@ def index_of(values: list[Any], name: Hashable) -> pd.Index[Any]:
     """
     types = set(map(type, values))
     try:
-        index: pd.Index[Any] = pd.Index(values, name=name, tupleize_cols=False)
+        index: Index = pd.Index(values, name=name, tupleize_cols=False)
     except (ValueError, TypeError, OverflowError):
         # Moments in units that no one unit holds, or intervals of two kinds.
         index = pd.Index([], dtype=object)

@@ -29,8 +29,8 @@ from dpframe import _pandas
 from dpframe._cells.threads import shares, side_by_side, split_blocks
 from dpframe._expr import Kind
 from dpframe._sizes import SIZES
+from dpframe._types import Array, Series
 
-Array = np.ndarray[Any, np.dtype[Any]]
 Bools = np.ndarray[Any, np.dtype[np.bool_]]
 
 NAT = np.iinfo(np.int64).min  # the ticks of a time that is null
@@ -95,7 +95,7 @@ UNMATCHED = _Unmatched()
 
 
 @np.errstate(all="ignore")  # nor may what a caller has set make a NaN raise
-def prepare(series: pd.Series[Any], kind: Kind) -> Vector:
+def prepare(series: Series, kind: Kind) -> Vector:
     """Return the cells of a column as plain arrays, without a copy where its memory allows.
 
     ``kind`` says what the cells are, such as "number" or "text". `Vector` describes the arrays.

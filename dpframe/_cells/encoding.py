@@ -38,6 +38,7 @@ import numpy as np
 import pandas as pd
 
 from dpframe._sizes import SIZES
+from dpframe._types import Index
 from dpframe.mechanisms import _sampling
 
 SHOWN = {"shown": True}  # marks a field that does not identify the question: field(metadata=SHOWN)
@@ -270,7 +271,7 @@ def _array(values: Any) -> tuple[bytes, bytes]:
     return b"cells", encode(values.dtype) + _items(values.tolist())
 
 
-def _index(index: pd.Index[Any]) -> tuple[bytes, bytes]:
+def _index(index: Index) -> tuple[bytes, bytes]:
     """Return the tag and the body of the bytes that encode an index: its name and cells.
 
     Of a MultiIndex these are its levels. The tag says the type, and `encode` puts both together.

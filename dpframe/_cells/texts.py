@@ -15,9 +15,9 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
-from numpy.typing import NDArray
 
 from dpframe._cells.columns import UNMATCHED
+from dpframe._types import Array
 
 _LARGEST = 2**1000  # of a number that may be a key
 
@@ -159,7 +159,7 @@ def key_of(text: str, tz: Any = None) -> Any:
     return pd.Interval(float(left), float(right), closed)  # type: ignore[arg-type]  # as it was written
 
 
-def times(uniques: NDArray[Any]) -> list[str | None]:
+def times(uniques: Array) -> list[str | None]:
     """Return the text of each time that is a key: its ticks with their unit.
 
     A time is None outside of the years 1 to 9999, and within two days of the last ticks of the

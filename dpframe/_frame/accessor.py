@@ -24,6 +24,7 @@ from dpframe._session.data import elsewhere, find_root_positions, session_of, se
 from dpframe._session.opening import find_or_open_session, open_session, with_arguments_of
 from dpframe._session.session import Session
 from dpframe._session.terms import Words
+from dpframe._types import Series
 
 
 class Unopened:
@@ -286,7 +287,7 @@ def of_groups(groups: Any) -> Any:
     return groups["dp"] if "dp" in groups.obj else PandasGroups(groups)
 
 
-def of_series(series: pd.Series[Any]) -> PrivateColumn | Answer | _reports.Reports | Unanswerable:
+def of_series(series: Series) -> PrivateColumn | Answer | _reports.Reports | Unanswerable:
     """Return what ``series.dp`` is: the accessor of an answer, or a tracked column of the opened
     frame.
 
@@ -298,7 +299,7 @@ def of_series(series: pd.Series[Any]) -> PrivateColumn | Answer | _reports.Repor
         return Unanswerable(reason)
 
 
-def _column_or_answer(series: pd.Series[Any]) -> PrivateColumn | Answer | _reports.Reports:
+def _column_or_answer(series: Series) -> PrivateColumn | Answer | _reports.Reports:
     """Return the accessor of an answer or of reports, or the tracked column that a Series is.
 
     Raise for a Series without receipt and session, or if it is not provably a column of the opened

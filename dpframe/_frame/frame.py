@@ -38,6 +38,7 @@ from dpframe._session.batch import Batch
 from dpframe._session.opening import find_or_open_session, open_session, with_arguments_of
 from dpframe._session.session import Session
 from dpframe._session.terms import Words
+from dpframe._types import Index, Series
 
 if TYPE_CHECKING:
     # With the verbs that its stub lists, for those who complete names without running code.
@@ -187,7 +188,7 @@ class PrivateFrame(OperatorMethods, Tracked):
     # Schema ---------------------------------------------------------------------------------------------------
 
     @property
-    def columns(self) -> pd.Index[Any]:
+    def columns(self) -> Index:
         """The names of the columns."""
         return pd.Index(list(self._selection.columns), tupleize_cols=False)
 
@@ -333,7 +334,7 @@ class PrivateFrame(OperatorMethods, Tracked):
     ge: OperatorMethod = cellwise.operator_method("ge")
 
     @property
-    def dtypes(self) -> pd.Series[Any]:
+    def dtypes(self) -> Series:
         """The dtypes of the columns, without the categories of categorical ones: these are cells of
         the data."""
         return looking.dtypes(self)

@@ -37,6 +37,7 @@ from dpframe._plans.price import Payment, check_payment
 from dpframe._questions.question import COUNT, SIZE, Query, Release
 from dpframe._refusals import ADVICE, OWN_ROWS, refuse
 from dpframe._session.session import Session
+from dpframe._types import Index, Series
 
 
 class PrivateGroupBy(Measurable):
@@ -225,7 +226,7 @@ class PrivateGroupBy(Measurable):
         ascending: bool = False,
         dropna: bool | None = None,
         **payment: Unpack[Payment],
-    ) -> pd.Series[Any]:
+    ) -> Series:
         """Count the rows of each group that have each value of a column, or each combination of
         values of several.
 
@@ -456,7 +457,7 @@ def count_values(
             "normalize=True in groups needs their keys and those of the column: list keys=[...], or divide the counts."
         )
 
-    def layout(release: Release, index: pd.Index[Any]) -> pd.Series[Any]:
+    def layout(release: Release, index: Index) -> Series:
         """Lay the noisy counts out as a Series, sorted and normalized as the user asked.
 
         ``index`` has the groups and the values that were counted.

@@ -29,6 +29,7 @@ from dpframe._plans.plan import Cost, Plan
 from dpframe._plans.price import Payment, check_payment
 from dpframe._questions.question import Query, Release
 from dpframe._statistics.base import LARGEST_POWER, LEAST_POWER, MAGNITUDES, Integers
+from dpframe._types import Series
 from dpframe.mechanisms._base import Noise
 
 ROW_BINS = LIMIT.bit_length()  # 1, 2, 3 to 4, ..., up to the largest limit there is
@@ -331,7 +332,7 @@ def _noise(release: Release, part: int) -> Noise:
     return cast(Noise, release.plan.parts[part].noise)
 
 
-def _people(counts: Integers, index: list[int] | None = None) -> pd.Series[Any]:
+def _people(counts: Integers, index: list[int] | None = None) -> Series:
     """Return noisy counts of people as a column of a table, labelled by ``index``.
 
     They are whole numbers, or doubles where noise is wider than 63 bits. The dtype has nulls, for a

@@ -28,6 +28,7 @@ from dpframe._groups.keys import (
     listed_key,
     with_options,
 )
+from dpframe._types import Index
 from dpframe._validate import length
 
 
@@ -228,7 +229,7 @@ class TupleBy:
         return self.tuples.token
 
     @property
-    def index(self) -> pd.Index[Any]:
+    def index(self) -> Index:
         return self.tuples.index
 
     @property
@@ -280,7 +281,7 @@ class RestBy:
         return f"{self.keys.token} other"
 
     @property
-    def index(self) -> pd.Index[Any]:
+    def index(self) -> Index:
         return self.keys.index
 
     @property

@@ -21,6 +21,7 @@ from dpframe._errors import BadType, BadValue, DPError, NotOffered
 from dpframe._expr import Expr
 from dpframe._groups.keys import GROUP_CEILING, Word, types_of
 from dpframe._identity import give_tag
+from dpframe._types import Index
 
 TICKS = {"s": 1, "ms": 10**3, "us": 10**6, "ns": 10**9}  # per second
 Side = Literal["left", "right"]
@@ -203,7 +204,7 @@ class TimeBy:
         return self.periods.token
 
     @property
-    def index(self) -> pd.Index[Any]:
+    def index(self) -> Index:
         return self.periods.index
 
     @property

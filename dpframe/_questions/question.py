@@ -38,10 +38,9 @@ from dpframe._questions.identity import (
     rearrange_parts,
 )
 from dpframe._statistics.engine import Engine, Scope
+from dpframe._types import Array
 from dpframe.accounting._filter import Price
 from dpframe.mechanisms._base import Form
-
-Array = NDArray[Any]
 
 # How many rows there are, under the names that verbs give it: made once, and so encoded once.
 ROWS, COUNT, SIZE = Output("rows", "size"), Output("count", "size"), Output("size", "size")
@@ -59,7 +58,7 @@ class Release(NamedTuple):
     fresh: bool = False
 
 
-def read_numbers(plan: Plan, raw: Sequence[Any], place: int) -> NDArray[Any]:
+def read_numbers(plan: Plan, raw: Sequence[Any], place: int) -> Array:
     """Return the answers of one output of a release, one for each group. ``raw`` has the noisy
     integers, and ``place`` is the index of the output.
 

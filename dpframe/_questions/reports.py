@@ -18,9 +18,10 @@ from dpframe._groups.keys import KeyBy, Keys, Word
 from dpframe._groups.unit import Unit
 from dpframe._plans.plan import Part, Plan
 from dpframe._questions import entries as _rows
-from dpframe._questions.question import AddNoise, Array, Question
+from dpframe._questions.question import AddNoise, Question
 from dpframe._statistics.base import Grid
 from dpframe._statistics.engine import Engine
+from dpframe._types import Array
 from dpframe._validate import Bounds
 from dpframe.accounting._filter import Price
 from dpframe.accounting.loss import PureDP

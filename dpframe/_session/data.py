@@ -26,6 +26,7 @@ from dpframe._expr import Column
 from dpframe._groups.premises import Premises, premises_of_root
 from dpframe._ledger import place_of
 from dpframe._statistics.engine import Engine
+from dpframe._types import Index
 from dpframe.engines import engine_for
 from dpframe.engines.sources import SourceFrame
 
@@ -59,7 +60,7 @@ class Data:
     source: Source | None
     rows: int
     marks: frozenset[Any]
-    index: pd.Index[Any]
+    index: Index
 
     def __init__(
         self,
@@ -166,7 +167,7 @@ class Data:
         )
 
 
-def leaves_of(names: pd.Index[Any], dtypes: Iterable[Any]) -> dict[Hashable, Column]:
+def leaves_of(names: Index, dtypes: Iterable[Any]) -> dict[Hashable, Column]:
     """Return the columns of a frame by name, each with the facts that its dtype tells.
 
     ``names`` and ``dtypes`` are those of the frame, in order. A name that is there twice is

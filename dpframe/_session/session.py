@@ -33,7 +33,7 @@ from dpframe._plans.plan import Plan, note_reduced_epsilon
 from dpframe._plans.price import Payment, find_price, format_price_as_typed
 from dpframe._plans.worth import says_nothing
 from dpframe._questions.identity import Identity
-from dpframe._questions.question import ROWS, Array, Query, Question, Release
+from dpframe._questions.question import ROWS, Query, Question, Release
 from dpframe._session.data import Data, closed, sessions
 from dpframe._session.door import VerbList, read_private
 from dpframe._session.records import (
@@ -47,6 +47,7 @@ from dpframe._session.records import (
 )
 from dpframe._session.terms import Terms
 from dpframe._statistics.engine import Engine
+from dpframe._types import Array
 from dpframe.accounting._filter import Charge, Price
 from dpframe.engines.rows import people_labels
 from dpframe.mechanisms import _sampling

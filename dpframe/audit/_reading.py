@@ -18,6 +18,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from dpframe._errors import BadType
+from dpframe._types import Index
 
 Floats = NDArray[np.float64]
 Path = tuple[Any, ...]  # where a cell is: labels, keys and places, from the outside to the inside
@@ -200,7 +201,7 @@ def _cells(draw: Any, path: Path) -> Iterator[tuple[Path, Any]]:
         yield path, draw
 
 
-def _labels(index: pd.Index[Any]) -> list[Any]:
+def _labels(index: Index) -> list[Any]:
     """Return the labels of an index, made distinct: repeated labels are numbered, and all nulls are
     one label."""
     labels = [_plain(label) for label in index.tolist()]

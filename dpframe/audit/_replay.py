@@ -27,12 +27,13 @@ from dpframe._errors import BadType, BadValue, Refused, SessionError
 from dpframe._frame.frame import PrivateFrame
 from dpframe._groups.unit import Unit
 from dpframe._plans.plan import Plan
-from dpframe._questions.question import Array, Question
+from dpframe._questions.question import Question
 from dpframe._session.data import ATTR, Data, sessions
 from dpframe._session.door import read_private
 from dpframe._session.opening import name_arguments, open_session
 from dpframe._session.session import Session
 from dpframe._statistics.engine import Engine
+from dpframe._types import Array
 from dpframe.engines.fingerprints import hashes_of
 from dpframe.mechanisms import _sampling
 from dpframe.mechanisms._base import loss_of

@@ -30,7 +30,6 @@ from dpframe._cells.columns import (
     LAST,
     NAT,
     UNMATCHED,
-    Array,
     Bools,
     Vector,
     as_floats,
@@ -40,6 +39,7 @@ from dpframe._cells.columns import (
     objects,
     plain,
 )
+from dpframe._types import Array
 from dpframe.engines.functions import choices, numbers, texts, times
 from dpframe.engines.functions.texts import as_text
 

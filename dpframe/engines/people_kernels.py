@@ -14,11 +14,10 @@ from importlib import import_module
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
+from dpframe._types import Array
 from dpframe.engines.people import PRIME
 
-Array = NDArray[Any]
 GROUP_BITS = 32
 FEW_RANKS = 32  # a limit up to which the smallest ranks are kept in order; beyond, all are sorted
 NO_BAR = 2**62  # above every rank

@@ -22,6 +22,7 @@ from dpframe._cells.codec import Finder, finder_of_forms, forms_of
 from dpframe._cells.columns import Vector, objects, plain, prepare
 from dpframe._errors import BadType
 from dpframe._expr import NO_KEYS, Column, Expr, Key, Within
+from dpframe._types import Array
 from dpframe.engines.expressions import Readable, evaluate, predicate
 from dpframe.engines.people import people_of
 from dpframe.engines.within.cache import WithinCache
@@ -426,7 +427,7 @@ def _check_kinds(left_name: Hashable, left: Expr, name: Hashable, right: Column)
         )
 
 
-def _wide(codes: NDArray[np.int64], buckets: NDArray[Any], size: int) -> NDArray[np.int64]:
+def _wide(codes: NDArray[np.int64], buckets: Array, size: int) -> NDArray[np.int64]:
     places = buckets.astype(np.int64) - 1
     return np.where((codes < 0) | (places < 0), -1, codes * size + places)
 

@@ -27,6 +27,7 @@ from dpframe._cells.columns import Vector, objects, prepare
 from dpframe._errors import BadValue, NotOffered, SessionError
 from dpframe._expr import Column
 from dpframe._sizes import SIZES
+from dpframe._types import Series
 from dpframe.engines.steadiness import Answers, FoundHazard, check_answers
 
 if TYPE_CHECKING:
@@ -384,13 +385,13 @@ def _same_moments(one: Any, other: Any) -> bool:
     return None not in zones and one.unit == other.unit
 
 
-def _column(chunks: list[Any], dtype: Any) -> pd.Series[Any]:
+def _column(chunks: list[Any], dtype: Any) -> Series:
     """Return chunks of Arrow of one type as a pandas Series."""
     pa: Any = import_module("pyarrow")
     return series_of(pa.chunked_array(chunks, type=dtype))
 
 
-def series_of(column: Any) -> pd.Series[Any]:
+def series_of(column: Any) -> Series:
     """Return a column of Arrow as a pandas Series, without a copy where possible."""
     pa: Any = import_module("pyarrow")
     array: Any = pd.arrays.ArrowExtensionArray(column)

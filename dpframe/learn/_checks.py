@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 
 from dpframe import _pandas
 from dpframe._errors import BadType, BadValue, NotOffered
+from dpframe._types import Array
 
 _ADVICE = {
     "C": "the regulariser is l2=, the weight of |w|**2 / 2 beside the sum of losses: C=0.1 is l2=10, for features scaled to "
@@ -66,7 +67,7 @@ def refuse_two_prices(arguments: Mapping[str, Any], payment: Mapping[str, Any]) 
             )
 
 
-def public_rows(X: Any, names: NDArray[Any]) -> NDArray[np.float64]:
+def public_rows(X: Any, names: Array) -> NDArray[np.float64]:
     """Return public feature rows as a matrix of doubles, to predict for. ``names`` are the model's
     features. Nulls and a wrong number of columns are refused."""
     rows = _numbers(X, "X")
@@ -92,7 +93,7 @@ def _numbers(values: Any, subject: str) -> NDArray[np.float64]:
     return numbers
 
 
-def public_target(y: Any, rows: int, number: bool) -> NDArray[Any]:
+def public_target(y: Any, rows: int, number: bool) -> Array:
     """Return the public target values to score predictions against, one for each row. ``number``
     says that they are numbers, not classes."""
     if not isinstance(
@@ -100,7 +101,7 @@ def public_target(y: Any, rows: int, number: bool) -> NDArray[Any]:
     ):
         kind = "a private column" if hasattr(y, "_frame") else type(y).__name__
         raise BadType(f"y must be a list or a column of public data, not {kind}. {PRIVATE_ROWS}")
-    target: NDArray[Any] = _numbers(y, "y") if number else np.asarray(y, dtype=object)
+    target: Array = _numbers(y, "y") if number else np.asarray(y, dtype=object)
     if target.ndim != 1 or len(target) != rows:
         raise BadValue(
             f"y must be one column of {rows} values, one for each row of X, not of shape {target.shape}."

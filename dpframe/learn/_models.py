@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pandas as pd
-from numpy.typing import NDArray
 
 from dpframe import _validate
 from dpframe._errors import BadType, BadValue, BudgetError, MissingKeys
@@ -21,6 +20,7 @@ from dpframe._groups.keys import Word, describe, keys_for
 from dpframe._plans.plan import Cost, Plan
 from dpframe._plans.price import check_delta, check_payment
 from dpframe._questions.question import Release
+from dpframe._types import Array
 from dpframe._validate import Bounds
 from dpframe.learn import _checks
 from dpframe.learn._descent import EVERYBODY, Descent
@@ -50,7 +50,7 @@ class _Model(ABC):
     coef_: Floats
     intercept_: float
     l2_: float
-    feature_names_in_: NDArray[Any]
+    feature_names_in_: Array
     plan_: Plan
 
     def __init__(
@@ -315,7 +315,7 @@ class LogisticRegression(_Model):
     """
 
     _methods = ("objective", "output", "gradient")
-    classes_: NDArray[Any]
+    classes_: Array
 
     def __init__(
         self,
@@ -415,10 +415,10 @@ class LogisticRegression(_Model):
         positive = special.expit(self._scores(X))
         return np.column_stack([1 - positive, positive])
 
-    def predict(self, X: Any) -> NDArray[Any]:
+    def predict(self, X: Any) -> Array:
         """Return the more likely class of each row of public data."""
         scores = self._scores(X)
-        labels: NDArray[Any] = self.classes_[(scores > 0).astype(np.intp)]
+        labels: Array = self.classes_[(scores > 0).astype(np.intp)]
         return labels
 
     def score(self, X: Any, y: Any) -> float:

@@ -14,6 +14,7 @@ from dpframe._expr import Expr
 from dpframe._frame.selection import BoundColumn, expression_of, frame_of_column
 from dpframe._frame.tracked import selection_of, session_of_frame
 from dpframe._frame.verbs.merge import is_private
+from dpframe._types import Series
 
 
 def look_up(column: BoundColumn, mapping: Any, default: Any, keeps_nulls: bool) -> Expr:
@@ -40,7 +41,7 @@ def look_up(column: BoundColumn, mapping: Any, default: Any, keeps_nulls: bool) 
     return found
 
 
-def _read_series(column: BoundColumn, series: pd.Series[Any]) -> dict[Any, Any]:
+def _read_series(column: BoundColumn, series: Series) -> dict[Any, Any]:
     """Return a public Series as a dict by its index; one about people is refused."""
     session = session_of_frame(frame_of_column(column))
     if is_private(series, session):

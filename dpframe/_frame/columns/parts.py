@@ -8,8 +8,6 @@ from difflib import get_close_matches
 from functools import partial
 from typing import TYPE_CHECKING, Any, NoReturn
 
-import pandas as pd
-
 from dpframe import _expr, _validate
 from dpframe._cells.codec import index_of
 from dpframe._errors import BadType, BadValue, NotOffered, did_you_mean
@@ -18,6 +16,7 @@ from dpframe._frame.selection import BoundColumn
 from dpframe._frame.typed.parts import Texts, Times, Weeks
 from dpframe._groups.keys import need_keys
 from dpframe._refusals import Unprinted
+from dpframe._types import Index
 
 
 class Parts(Unprinted, ABC):
@@ -213,7 +212,7 @@ class CategoryParts(Parts):
         return list(_expr.in_order(keys))
 
     @property
-    def categories(self) -> pd.Index[Any]:
+    def categories(self) -> Index:
         """The declared keys, in order."""
         return index_of(self._keys(), None)
 

@@ -15,6 +15,7 @@ from dpframe import _expr, _validate
 from dpframe._errors import BadType, Refused
 from dpframe._frame.selection import BoundColumn
 from dpframe._frame.verbs import looking
+from dpframe._types import Series
 
 if TYPE_CHECKING:
     from dpframe._frame.frame import PrivateFrame
@@ -83,12 +84,12 @@ def to_frame(self: BoundColumn, name: Hashable = None) -> PrivateFrame:
     return cast("PrivateFrame", frame._new(frame._selection.replace_columns({label: self._expr})))
 
 
-def head(self: BoundColumn, n: int = 5) -> pd.Series[Any]:
+def head(self: BoundColumn, n: int = 5) -> Series:
     """Return some made-up values, at most 100; see `PrivateFrame.head`."""
     return _take_column(self, looking.head(to_frame(self), n))
 
 
-def tail(self: BoundColumn, n: int = 5) -> pd.Series[Any]:
+def tail(self: BoundColumn, n: int = 5) -> Series:
     """Return some made-up values, others than those of `head`."""
     return _take_column(self, looking.tail(to_frame(self), n))
 
@@ -102,7 +103,7 @@ def sample(
     random_state: Any = None,
     axis: Any = None,
     ignore_index: bool = False,
-) -> pd.Series[Any]:
+) -> Series:
     """Return some made-up values; see `PrivateFrame.sample`."""
     return _take_column(
         self,
@@ -110,8 +111,8 @@ def sample(
     )
 
 
-def _take_column(column: BoundColumn, made: pd.DataFrame) -> pd.Series[Any]:
-    shown: pd.Series[Any] = made.iloc[:, 0]
+def _take_column(column: BoundColumn, made: pd.DataFrame) -> Series:
+    shown: Series = made.iloc[:, 0]
     return shown
 
 

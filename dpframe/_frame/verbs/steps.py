@@ -24,6 +24,7 @@ from dpframe._frame.places import assign_item
 from dpframe._frame.selection import find_caller
 from dpframe._frame.tracked import Frame, Tracked, refuse_lost_change
 from dpframe._frame.verbs.looking import schema_of
+from dpframe._types import Index
 
 
 def assign(self: Frame, **columns: Any) -> Frame:
@@ -356,7 +357,7 @@ def squeeze(self: Tracked, axis: object = None) -> Any:
     return cast(Any, self)[names[0]] if len(names) == 1 else self
 
 
-def keys(self: Tracked) -> pd.Index[Any]:
+def keys(self: Tracked) -> Index:
     """Return the names of the columns."""
     return pd.Index(list(self._selection.columns), tupleize_cols=False)
 

@@ -14,7 +14,6 @@ from dpframe._cells.columns import (
     LAST,
     NAT,
     UNMATCHED,
-    Array,
     Vector,
     as_floats,
     fits,
@@ -23,6 +22,7 @@ from dpframe._cells.columns import (
     objects,
     plain,
 )
+from dpframe._types import Array
 
 if TYPE_CHECKING:
     from dpframe.engines.expressions import Block

@@ -21,6 +21,7 @@ import pandas as pd
 from dpframe._cells.columns import prepare
 from dpframe._errors import BadType
 from dpframe._expr import Column
+from dpframe._types import Series
 from dpframe.engines.people import bytes_of_text
 from dpframe.engines.sources import Source, Task, assign_lots, cast_batch, series_of
 from dpframe.engines.steadiness import Answers, FoundHazard, HazardAnswer
@@ -247,9 +248,7 @@ def _count_lot(
     pa: Any = import_module("pyarrow")
     parts: Any = import_module("dpframe.engines.parts")
     table = pa.concat_tables(tables)
-    some: dict[int, pd.Series[Any]] = {
-        place: series_of(table.column(i)) for place, i in columns.items()
-    }
+    some: dict[int, Series] = {place: series_of(table.column(i)) for place, i in columns.items()}
     return table.num_rows, task(parts.engine_of(some, table.num_rows, key))
 
 

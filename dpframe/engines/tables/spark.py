@@ -18,12 +18,11 @@ from typing import Any, ClassVar
 from urllib.parse import unquote
 from uuid import uuid4
 
-import pandas as pd
-
 from dpframe._cells.columns import prepare
 from dpframe._errors import BadType, BadValue
 from dpframe._expr import Column
 from dpframe._sizes import SIZES
+from dpframe._types import Series
 from dpframe.engines.sources import (
     Counting,
     Source,
@@ -306,7 +305,7 @@ def _counting(
             """Return the number of the waiting rows and the task's result on them, pickled in a row
             of bytes."""
             table = pa.concat_tables(waiting)
-            some: dict[int, pd.Series[Any]] = {
+            some: dict[int, Series] = {
                 place: series_of(table.column(i)) for i, place in enumerate(columns)
             }
             made = task(parts.engine_of(some, table.num_rows, key))

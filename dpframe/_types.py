@@ -1,4 +1,4 @@
-"""Names of types that the signatures of answers share."""
+"""Names of types that signatures share."""
 
 from __future__ import annotations
 
