@@ -363,7 +363,7 @@ class IntEstimate(Estimate, int):
         self._plan, self._raw = plan, raw
         return self
 
-    def __reduce__(self) -> tuple[Any, ...]:
+    def __reduce__(self) -> tuple[object, ...]:
         return IntEstimate, (int(self), self._plan, self._raw), self._state()
 
 
@@ -380,7 +380,7 @@ class FloatEstimate(Estimate, float):
         self._plan, self._raw = plan, raw
         return self
 
-    def __reduce__(self) -> tuple[Any, ...]:
+    def __reduce__(self) -> tuple[object, ...]:
         return FloatEstimate, (float(self), self._plan, self._raw), self._state()
 
 
@@ -397,7 +397,7 @@ class Correlation(FloatEstimate):
     _layout = CorrelationTable(((0, 1), (1, 2)))
     _place = 1
 
-    def __reduce__(self) -> tuple[Any, ...]:
+    def __reduce__(self) -> tuple[object, ...]:
         return Correlation, (float(self), self._plan, self._raw), self._state()
 
     def interval(
@@ -462,7 +462,7 @@ class DurationEstimate(SecondsEstimate, pd.Timedelta):
         self._plan, self._raw = plan, raw
         return self
 
-    def __reduce__(self) -> tuple[Any, ...]:
+    def __reduce__(self) -> tuple[object, ...]:
         return DurationEstimate, (self._number(), self._plan, self._raw), self._state()
 
     def _number(self) -> pd.Timedelta:
@@ -475,7 +475,7 @@ class TimeEstimate(SecondsEstimate, pd.Timestamp):
 
     __str__ = pd.Timestamp.__str__
 
-    def __reduce__(self) -> tuple[Any, ...]:
+    def __reduce__(self) -> tuple[object, ...]:
         return make_time_estimate, (self.asm8, self._plan, self._raw), self._state()
 
     def _number(self) -> pd.Timestamp:
@@ -497,7 +497,7 @@ def make_time_estimate(value: Any, plan: Plan, raw: Raw) -> TimeEstimate:
 class BlankSeconds(FloatEstimate):
     """A duration or a time that is noise and left out. NaT itself cannot have an interval."""
 
-    def __reduce__(self) -> tuple[Any, ...]:
+    def __reduce__(self) -> tuple[object, ...]:
         return BlankSeconds, (float(self), self._plan, self._raw), self._state()
 
     def _deviation(self) -> None:
@@ -595,7 +595,7 @@ class Derived(Estimate):
     def _calculation(self) -> Calculation:
         return self._steps
 
-    def __reduce__(self) -> tuple[Any, ...]:
+    def __reduce__(self) -> tuple[object, ...]:
         return type(self), (self._number(), self._steps)
 
     @property

@@ -38,6 +38,7 @@ from dpframe._questions.question import Query, Question, Release
 from dpframe._refusals import Unprinted
 from dpframe._session.batch import Batch
 from dpframe._session.session import PricedQuestion, Session
+from dpframe._types import Values
 from dpframe._validate import Bounds
 from dpframe.accounting._filter import Price
 from dpframe.engines.keys import images
@@ -309,7 +310,7 @@ class Selection:
             raise need_keys(name if isinstance(expr, Column) else str(expr), verb)
         return keys_for(list(own), expr, name, ordered=isinstance(expr, Cut))
 
-    def declared_keys(self, column: Column) -> tuple[Any, ...] | None:
+    def declared_keys(self, column: Column) -> Values | None:
         """Return the declared keys of a column of the opened frame, without null, or None without
         any."""
         listed = self.schema.keys.get(column.position)
@@ -319,12 +320,12 @@ class Selection:
             else tuple(k for i, k in enumerate(listed.index.tolist()) if i != listed.null)
         )
 
-    def values(self, expr: Expr) -> tuple[Any, ...] | None:
+    def values(self, expr: Expr) -> Values | None:
         """Return all values that an expression can have, without null, as far as they are declared
         or follow from declarations."""
         return self.images(expr) or expr.members(self.declared_keys, self.ends)
 
-    def images(self, expr: Expr) -> tuple[Any, ...] | None:
+    def images(self, expr: Expr) -> Values | None:
         """Return the values of an expression for all listed values of its columns.
 
         They are public, as the listed values are. Return None if a column has no keys, or if the

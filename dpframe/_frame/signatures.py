@@ -10,6 +10,7 @@ from typing import Any, TypeVar, cast, get_type_hints
 
 from dpframe._arguments import check_methods, correct_arguments, show_signature, was_entered
 from dpframe._plans.price import DEFAULTS, Payment
+from dpframe._types import Arguments
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -75,9 +76,6 @@ def fill_selection(function: FunctionType, defaults: Mapping[str, object]) -> Fu
         checked, shown.replace(parameters=[nameless, column.replace(default=None), *others])
     )
     return checked
-
-
-Arguments = tuple[Any, ...]
 
 
 def _check(

@@ -121,7 +121,7 @@ class SuggestedBounds(Suggested, tuple[float, float]):
         within = (self._table["lower"] >= self[0]) & (self._table["upper"] <= self[1]) & self.found
         return self._table[within].reset_index(drop=True)
 
-    def __getnewargs__(self) -> tuple[Any, ...]:
+    def __getnewargs__(self) -> tuple[object, ...]:
         return tuple(self), self.found, self._table, self._plan
 
     def _describe(self) -> str:

@@ -51,6 +51,7 @@ from dpframe._ledger.store import (
 )
 from dpframe._plans.budget import DEFAULT_QUERIES, Budget
 from dpframe._plans.plan import Plan
+from dpframe._types import Json, Raw
 from dpframe.accounting import open_filter
 from dpframe.accounting._filter import Charge, Filter, Limits
 
@@ -84,12 +85,12 @@ class Label(NamedTuple):
     place: int | None = None  # of a fresh question in its batch, which repeats no equal one
     whole: bytes = b""
 
-    def to_json(self) -> dict[str, Any]:
+    def to_json(self) -> Json:
         """Return the label as it stands in the record of an answer."""
         whole = base64.b64encode(zlib.compress(self.whole)).decode()
         return {**self._asdict(), "whole": whole}
 
-    def asks(self, body: dict[str, Any]) -> bool:
+    def asks(self, body: Json) -> bool:
         """Return whether a record answers this very question: equal digests are not enough."""
         return zlib.decompress(base64.b64decode(body["whole"])) == self.whole
 
@@ -204,7 +205,7 @@ class Accountant:
         self._state: Any = empty
         self._charges: list[Charge] = []
         self._states: list[Any] = []  # of the filter, after each
-        self._unit: dict[str, Any] | None = None  # the relation and what names a person
+        self._unit: Json | None = None  # the relation and what names a person
         self._declared: set[tuple[str, str, str]] = set()
         self._answers: dict[
             str, str
@@ -295,7 +296,7 @@ class Accountant:
             self._sync()
             return Budget(self._filter, self._state, self._charges, len(self._charges), queries)
 
-    def _terms(self) -> dict[str, Any]:
+    def _terms(self) -> Json:
         """Return the budget and its composition rule as the first entry of a ledger records
         them."""
         e, d, r = map(str, self._limits)
@@ -364,7 +365,7 @@ class Accountant:
             self._tables.setdefault(body["columns"], body["rows"])
         self._last = entry.id
 
-    def _append(self, kind: str, body: dict[str, Any] | str) -> Entry:
+    def _append(self, kind: str, body: Json | str) -> Entry:
         text = body if isinstance(body, str) else json.dumps(body, separators=(",", ":"))
         return self._store.append(self._population, kind, text)
 
@@ -520,9 +521,7 @@ class Accountant:
         # budget for prices.
         raise BudgetExceeded(budget._refusal(charge, at))
 
-    def record(
-        self, label: Label, plan: Plan, raw: Sequence[Any], vectors: Sequence[str] = ()
-    ) -> None:
+    def record(self, label: Label, plan: Plan, raw: Raw, vectors: Sequence[str] = ()) -> None:
         """Record a released answer, so that asking again after a restart costs nothing.
 
         ``vectors`` are the digests by which its vectors are found again, one by one.
@@ -535,9 +534,7 @@ class Accountant:
                     )
                 self._sync()
 
-    def recall(
-        self, label: Label, shares: Iterable[str] = ()
-    ) -> tuple[Plan, tuple[Any, ...]] | None:
+    def recall(self, label: Label, shares: Iterable[str] = ()) -> tuple[Plan, Raw] | None:
         """Return the recorded plan and noisy numbers of a question that was paid before, or None. A
         named question is found at any price; others at this price, or as one of ``shares``.
 

@@ -27,6 +27,7 @@ import numpy as np
 
 from dpframe._errors import BadType, BadValue, LedgerError, SessionError
 from dpframe._plans.plan import Plan
+from dpframe._types import Json, Raw
 from dpframe.accounting._filter import Charge
 from dpframe.accounting.loss import Events, loss_from_json
 from dpframe.mechanisms import _sampling
@@ -333,7 +334,7 @@ def charge_for(plans: Sequence[Plan]) -> Charge:
     return Charge(losses, sum((charge.delta for charge in charges), Fraction(0)))
 
 
-def charge_of(body: dict[str, Any]) -> Charge:
+def charge_of(body: Json) -> Charge:
     """Return the charge of a debit's record: what `charge_for` made of its plans."""
     losses = tuple((loss_from_json(plan["loss"]), 1) for plan in body["plans"])
     return Charge(losses, sum((Fraction(plan["stated_at"]) for plan in body["plans"]), Fraction(0)))
@@ -376,7 +377,7 @@ def decode_payload(p: Any) -> Any:
 _as_text = json.JSONEncoder(separators=(",", ":"), check_circular=False).encode
 
 
-def receipt_text(plan: Plan, raw: Sequence[Any], **extra: Any) -> str:
+def receipt_text(plan: Plan, raw: Raw, **extra: Any) -> str:
     """Return a receipt as JSON: the plan, the noisy integers, and further fields."""
     rest = _as_text({"raw": pack(raw), **extra})
     return f'{{"version":1,"plan":{plan.text},{rest[1:]}'

@@ -34,6 +34,7 @@ from dpframe._plans.counts import ROWS
 from dpframe._plans.moments import make_column
 from dpframe._plans.worth import describe_error_by_spread, describe_worth_in_advance
 from dpframe._statistics.base import Primitive, Reading, Sensitivity, Statistic
+from dpframe._types import Json, Raw
 from dpframe.accounting._filter import Charge, Price
 from dpframe.accounting.loss import Loss, loss_from_json
 from dpframe.mechanisms._base import mechanism_from
@@ -413,7 +414,7 @@ class Plan:
         return json.loads(self.text)
 
     @staticmethod
-    def from_json(data: dict[str, Any]) -> Plan:
+    def from_json(data: Json) -> Plan:
         """Return the plan that `to_json` has recorded."""
         parts = tuple(
             Part(d["statistic"], mechanism_from(d), d["l1"], d["l2_squared"], d["step"])
@@ -495,7 +496,7 @@ def refuse_choices(cells: Sequence[Cell]) -> None:
         )
 
 
-def get_noisy_sums(plan: Plan, raw: Sequence[Any] | None, cell: Cell) -> Measured:
+def get_noisy_sums(plan: Plan, raw: Raw | None, cell: Cell) -> Measured:
     """Return the noisy sums that an output is read off. Before the release they are empty."""
     return Measured(cell, plan.parts[cell.part].noise, None if raw is None else raw[cell.part])
 

@@ -22,7 +22,7 @@ from dpframe._plans.plan import Draft
 from dpframe._questions.conditions import ALL_ROWS, code_of_condition, code_of_rows
 from dpframe._statistics.base import Statistic, Total
 from dpframe._statistics.counts import Questions, RowCount, ValueCount
-from dpframe._types import Array
+from dpframe._types import Array, Raw
 
 _ROW_COUNT = encode(RowCount())
 
@@ -125,7 +125,7 @@ def rearrange_parts(parts: Sequence[Any], recorded: Identity, wanted: Identity) 
     return arranged
 
 
-def rearrange(arrays: Sequence[Any], recorded: Identity, wanted: Identity) -> tuple[Any, ...]:
+def rearrange(arrays: Sequence[Any], recorded: Identity, wanted: Identity) -> Raw:
     """Return recorded arrays, a vector each, in the order of another question of the same
     identity."""
     arranged = rearrange_parts(arrays, recorded, wanted)

@@ -38,7 +38,7 @@ from dpframe._questions.identity import (
     rearrange_parts,
 )
 from dpframe._statistics.engine import Engine, Scope
-from dpframe._types import Array
+from dpframe._types import Array, Raw
 from dpframe.accounting._filter import Price
 from dpframe.mechanisms._base import Form
 
@@ -53,12 +53,12 @@ class Release(NamedTuple):
     """
 
     plan: Plan
-    raw: tuple[Any, ...]
+    raw: Raw
     rule: NoiseRule = ORDINARY
     fresh: bool = False
 
 
-def read_numbers(plan: Plan, raw: Sequence[Any], place: int) -> Array:
+def read_numbers(plan: Plan, raw: Raw, place: int) -> Array:
     """Return the answers of one output of a release, one for each group. ``raw`` has the noisy
     integers, and ``place`` is the index of the output.
 
@@ -78,7 +78,7 @@ def read_numbers(plan: Plan, raw: Sequence[Any], place: int) -> Array:
 
 
 def enclose_output(
-    plan: Plan, raw: tuple[Any, ...], place: int, level: float, about: About = NOISE
+    plan: Plan, raw: Raw, place: int, level: float, about: About = NOISE
 ) -> tuple[Any, Any]:
     """Return the confidence interval of one output of a release, as the low and the high end of
     each group. ``place`` is the index of the output. ``about`` says whether noise alone is covered,
@@ -116,7 +116,7 @@ def show_ends(cell: Cell, low: Array, high: Array) -> tuple[Any, Any]:
 
 
 def _enclose_chosen_quantile(
-    plan: Plan, raw: tuple[Any, ...], cell: Cell, level: float, about: About
+    plan: Plan, raw: Raw, cell: Cell, level: float, about: About
 ) -> tuple[Any, Any]:
     """Return the confidence interval of a quantile that a noisy choice found. Other quantiles
     chosen in the same release narrow it.
@@ -136,7 +136,7 @@ def _enclose_chosen_quantile(
     return enclose_by_other_levels(m, chosen, ranks, level, about)
 
 
-def find_shown_levels(plan: Plan, raw: tuple[Any, ...], level: float) -> NDArray[np.float64] | None:
+def find_shown_levels(plan: Plan, raw: Raw, level: float) -> NDArray[np.float64] | None:
     """Return for each group found by a threshold the confidence level to use, so that its interval
     covers with probability ``level``.
 
@@ -399,7 +399,7 @@ class Query(Question):
         plan = put_plan_in_shared_order(release.plan, own)
         return release._replace(plan=plan, raw=self._rearrange(release, own, shared))
 
-    def _rearrange(self, release: Release, recorded: Identity, wanted: Identity) -> tuple[Any, ...]:
+    def _rearrange(self, release: Release, recorded: Identity, wanted: Identity) -> Raw:
         """Return the integers of a recorded release in the order of vectors and groups that
         ``wanted`` has."""
         if not AGGREGATES[self.outputs[0].aggregate].selects:

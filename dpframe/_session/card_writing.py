@@ -22,14 +22,13 @@ from dpframe._groups.periods import Span, span_of
 from dpframe._session import card_metadata
 from dpframe._session.card import BLANK
 from dpframe._session.terms import FactSource, Terms
+from dpframe._types import Json
 from dpframe._validate import Durations
 
 _MANY = 20  # whole numbers in a row, from here on, are a range
 
 
-def content_of(
-    leaves: Mapping[Hashable, Column], dtypes: list[Any], terms: Terms
-) -> dict[str, Any]:
+def content_of(leaves: Mapping[Hashable, Column], dtypes: list[Any], terms: Terms) -> Json:
     """Return all that a session declares of its table, as the content of a card.
 
     ``leaves`` has the columns by name, ``dtypes`` their dtypes in order, and ``terms`` the
@@ -49,7 +48,7 @@ def content_of(
     }
     bounds |= {i: _span(span) for i, span in terms.times}
     keys = {i: list_keys(k.index.tolist(), k.null) for i, k in terms.keys if isinstance(k, Keys)}
-    columns: dict[str, dict[str, Any]] = {}
+    columns: dict[str, Json] = {}
     for i, name in enumerate(names):
         own = next(
             (sources[word, name] for word in ("bounds", "keys") if (word, name) in sources), signed
@@ -77,15 +76,15 @@ def content_of(
     )
 
 
-def _signature(source: FactSource) -> dict[str, Any]:
+def _signature(source: FactSource) -> Json:
     return {"author": source.author, "reason": source.reason}
 
 
-def _present(content: dict[str, Any]) -> dict[str, Any]:
+def _present(content: Json) -> Json:
     return {word: value for word, value in content.items() if value is not None}
 
 
-def _of_table(terms: Terms) -> dict[str, Any]:
+def _of_table(terms: Terms) -> Json:
     """Return the facts of a card that are about the whole table: unit, limits, version, population.
 
     A fact that was not declared is None.

@@ -28,6 +28,7 @@ from dpframe._session.data import Data, Origin, leaves_of
 from dpframe._session.door import read_private
 from dpframe._session.session import DEBUGGED, Session
 from dpframe._session.terms import Terms, declarations, record_of
+from dpframe._types import Arguments
 from dpframe._validate import Bounds
 from dpframe.engines.derived import DerivedSource
 from dpframe.engines.parts import columns_of
@@ -304,7 +305,7 @@ class TrackedRows:
             made.places = places if source is None else places.take(source)
         return made
 
-    def steps(self, verb: str, words: tuple[Any, ...]) -> str:
+    def steps(self, verb: str, words: Arguments) -> str:
         """Return a digest of all steps up to a verb, which is equal when the same steps are taken
         again.
 

@@ -38,6 +38,7 @@ from dpframe._session.data import (
 from dpframe._session.door import read_private
 from dpframe._session.session import Session
 from dpframe._session.terms import AccountTerms, Terms, Words
+from dpframe._types import Arguments
 from dpframe.engines.sources import Source
 
 P = ParamSpec("P")
@@ -165,7 +166,7 @@ def open_session(
 WORDS = tuple(signature(open_session).parameters)[1:]
 
 
-def name_arguments(budget: tuple[Any, ...], named: Words) -> dict[str, Any]:
+def name_arguments(budget: Arguments, named: Words) -> dict[str, Any]:
     """Return the arguments of an `open` by name, from those given by position and by name.
 
     ``budget`` has those by position: epsilon, then delta. An unknown name is refused, with the

@@ -47,7 +47,7 @@ from dpframe._session.records import (
 )
 from dpframe._session.terms import Terms
 from dpframe._statistics.engine import Engine
-from dpframe._types import Array
+from dpframe._types import Array, Raw
 from dpframe.accounting._filter import Charge, Price
 from dpframe.engines.rows import people_labels
 from dpframe.mechanisms import _sampling
@@ -658,7 +658,7 @@ class Session:
         """
         return self.plan_with_declarations(one._replace(price=price(epsilon)))[0].charge
 
-    def _read(self, one: PricedQuestion, plan: Plan) -> tuple[Any, ...]:
+    def _read(self, one: PricedQuestion, plan: Plan) -> Raw:
         """Read the data for one question, and return its noisy integers.
 
         Their shapes are checked against those that the question declared.
@@ -674,9 +674,7 @@ class Session:
             self.data.source.check()
         return raw
 
-    def _run_question(
-        self, question: Question, engine: Engine, plan: Plan, unit: Unit
-    ) -> tuple[Any, ...]:
+    def _run_question(self, question: Question, engine: Engine, plan: Plan, unit: Unit) -> Raw:
         """Run a question on the data, with a function that adds the noise of the plan to its
         sums."""
         return question.run(engine, plan, unit, partial(self._noise, plan))

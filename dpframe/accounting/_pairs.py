@@ -23,6 +23,7 @@ from numpy.typing import NDArray
 
 from dpframe import _validate
 from dpframe._errors import BadValue
+from dpframe._types import Json
 from dpframe.accounting import _gaussian, _search
 
 ZERO = Fraction(0)
@@ -285,11 +286,11 @@ class Loss:
             return min(self.epsilon, Fraction(epsilon))
         return Fraction(epsilon) if math.isfinite(epsilon) else None
 
-    def to_json(self) -> dict[str, Any]:
+    def to_json(self) -> Json:
         """Return the record of this loss for a ledger: its kind and its parameters, exact numbers
         as text."""
         kind: Any = type(self)  # every kind is a dataclass
-        record: dict[str, Any] = {"type": self.kind}
+        record: Json = {"type": self.kind}
         for name in kind.__match_args__:  # the names of its fields
             value = getattr(self, name)
             if isinstance(value, tuple):  # of parts, whose numbers are pairs

@@ -33,7 +33,7 @@ from dpframe._session.door import read_private
 from dpframe._session.opening import name_arguments, open_session
 from dpframe._session.session import Session
 from dpframe._statistics.engine import Engine
-from dpframe._types import Array
+from dpframe._types import Array, Json, Raw
 from dpframe.engines.fingerprints import hashes_of
 from dpframe.mechanisms import _sampling
 from dpframe.mechanisms._base import loss_of
@@ -134,9 +134,7 @@ class Recorder(Session):
             names.append(name.digest()[:8])
         return (np.frombuffer(b"".join(names), dtype="<u8") >> np.uint64(1)).astype(np.int64)
 
-    def _run_question(
-        self, question: Question, engine: Engine, plan: Plan, unit: Unit
-    ) -> tuple[Any, ...]:
+    def _run_question(self, question: Question, engine: Engine, plan: Plan, unit: Unit) -> Raw:
         """Return the answer's arrays as every session does, and record the question. A question
         that does not draw all noise of its plan is refused."""
         self.recorded.append(_Replayed(plan, unit, []))
@@ -345,7 +343,7 @@ def _changes(frame: pd.DataFrame, other: pd.DataFrame) -> tuple[int, int]:
     return (a - b).total(), (b - a).total()
 
 
-def _model(side: Any, terms: dict[str, Any]) -> Session:
+def _model(side: Any, terms: Json) -> Session:
     """Return a session with the given ``open`` arguments on a copy of the frame. A frame that has a
     session is refused."""
     if not isinstance(side, pd.DataFrame):
@@ -460,7 +458,7 @@ def _compare(
     return tuple(steps), tuple(dict.fromkeys(problems))
 
 
-def _shape_of(call: _NoiseCall) -> tuple[Any, ...]:
+def _shape_of(call: _NoiseCall) -> tuple[object, ...]:
     """Return what two runs must agree on in a call: which noisy vector of the plan it is, and the
     shape of its integers. The number of found keys may differ."""
     return call.part, call.integers.shape if call.keys is None else (

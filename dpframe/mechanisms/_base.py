@@ -19,7 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dpframe._errors import BudgetError
-from dpframe._types import Array
+from dpframe._types import Array, Json
 from dpframe.accounting._filter import Price
 from dpframe.accounting.loss import Loss, PureDP
 
@@ -193,18 +193,18 @@ class Mechanism(ABC):
         groups are shown; None for others."""
         return None
 
-    def to_json(self) -> dict[str, Any]:
+    def to_json(self) -> Json:
         """Return this mechanism's name and parameters for a receipt. Fractions become text, so that
         the receipt has them exactly."""
         kind: Any = type(self)  # every kind is a dataclass
-        record: dict[str, Any] = {"mechanism": self.name}
+        record: Json = {"mechanism": self.name}
         for name in kind.__match_args__:  # the names of its fields
             value = getattr(self, name)
             record[name] = str(value) if isinstance(value, Fraction) else value
         return record
 
     @classmethod
-    def from_json(cls, data: dict[str, Any]) -> Any:
+    def from_json(cls, data: Json) -> Any:
         """Return the mechanism that `to_json` wrote."""
         kind: Any = cls
         return kind(**{name: _read(data[name]) for name in kind.__match_args__})
@@ -421,7 +421,7 @@ def names() -> tuple[str, ...]:
     return (AUTO, *(kind.name for kind in MECHANISMS.values() if kind.named))
 
 
-def mechanism_from(data: dict[str, Any]) -> Any:
+def mechanism_from(data: Json) -> Any:
     """Return the mechanism of a part of a receipt."""
     return MECHANISMS[data["mechanism"]].from_json(data)
 

@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dpframe._errors import BadValue
-from dpframe._types import Array
+from dpframe._types import Array, Json
 from dpframe.accounting import _search
 from dpframe.mechanisms import _sampling
 from dpframe.mechanisms._base import Mechanism, Noise, Pure, register
@@ -145,12 +145,12 @@ class Threshold(Noise):
         levels: Floats = np.minimum(1 - 0.95 * risk * steps, 1 - 2.0**-53)
         return levels
 
-    def to_json(self) -> dict[str, Any]:
+    def to_json(self) -> Json:
         record = super().to_json()
         return {**record, "bars": [list(bar) for bar in self.bars]} if "bars" in record else record
 
     @classmethod
-    def from_json(cls, data: dict[str, Any]) -> Any:
+    def from_json(cls, data: Json) -> Any:
         return super().from_json({**data, "bars": tuple(Bar(*bar) for bar in data["bars"])})
 
 
@@ -218,11 +218,11 @@ class Truncated(Threshold, Pure):
         probability ``level``."""
         return LaplaceNoise(self.scale).reach(level, terms)
 
-    def to_json(self) -> dict[str, Any]:
+    def to_json(self) -> Json:
         return {**super().to_json(), "cut": str(self.cut)}
 
     @classmethod
-    def from_json(cls, data: dict[str, Any]) -> Any:
+    def from_json(cls, data: Json) -> Any:
         return super().from_json({**data, "cut": int(data["cut"])})
 
 
@@ -310,7 +310,7 @@ class TruncatedThreshold(Truncated):
     def _above(self, k: int, t: Floats) -> Floats:
         return _truncated_tail(float(self.rate), k, t)
 
-    def to_json(self) -> dict[str, Any]:
+    def to_json(self) -> Json:
         """Return the name and the parameters for a receipt, without ``lower`` if it is 0."""
         record = Truncated.to_json(self)
         return (
@@ -320,7 +320,7 @@ class TruncatedThreshold(Truncated):
         )
 
     @classmethod
-    def from_json(cls, data: dict[str, Any]) -> TruncatedThreshold:
+    def from_json(cls, data: Json) -> TruncatedThreshold:
         return cls(Fraction(data["rate"]), int(data["cut"]), Fraction(data.get("lower", 0)))
 
 
@@ -505,7 +505,7 @@ class GaussianThreshold(Threshold, GaussianNoise):
         return np.maximum(probability, 1e-300)
 
     @classmethod
-    def from_json(cls, data: dict[str, Any]) -> Any:
+    def from_json(cls, data: Json) -> Any:
         """Return the mechanism that a receipt describes. Old ledgers recorded one threshold
         ``least``, without ``bars``."""
         return super().from_json(

@@ -20,6 +20,7 @@ from dpframe._expr._kinds import Kind
 from dpframe._expr._operators import BY_KIND
 from dpframe._expr._patterns import ALL_MATCHES, LONGEST_TEXT, Pattern, check_pattern, find
 from dpframe._expr.catalogue.ops import OPS, Arg, Call, Op, call, call_function, list_ops, register
+from dpframe._types import Values
 
 MAX_WIDTH = 10_000  # characters that a text is filled up to, and times that it is repeated
 _MOST_KEYS = 10_000  # of two texts that are put together
@@ -729,7 +730,7 @@ def _join(x: str, y: str) -> str | None:
     return x + y if len(x) + len(y) <= LONGEST_TEXT else None
 
 
-def _list_joint_texts(e: Call, keys: KeysOf, ends: Lookup) -> tuple[Any, ...] | None:
+def _list_joint_texts(e: Call, keys: KeysOf, ends: Lookup) -> Values | None:
     """Return all texts that the keys of two operands make together; None if not known or too many.
 
     ``keys`` returns the group keys of a column, and ``ends`` its bounds.

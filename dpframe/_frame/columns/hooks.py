@@ -17,6 +17,7 @@ from dpframe import _expr, _validate
 from dpframe._errors import BadType, MissingKeys, Refused
 from dpframe._frame.selection import BoundColumn
 from dpframe._frame.tracked import Tracked
+from dpframe._types import Arguments
 
 
 def _cut(
@@ -207,7 +208,7 @@ OF_FRAMES = {
 
 
 def call_pandas_function(
-    first: BoundColumn | Tracked, name: str, args: tuple[Any, ...], kwargs: dict[str, Any]
+    first: BoundColumn | Tracked, name: str, args: Arguments, kwargs: dict[str, Any]
 ) -> Any:
     """Return what a function of pandas makes of tracked columns or frames.
 

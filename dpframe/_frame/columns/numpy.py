@@ -21,6 +21,7 @@ from dpframe._frame.columns.operators import OPERATOR_UFUNCS
 from dpframe._frame.verbs import summaries
 from dpframe._plans.aggregates import list_numpy_names
 from dpframe._refusals import refuse
+from dpframe._types import Arguments
 
 
 def _ask_finite(x: Expr) -> Expr:
@@ -59,7 +60,7 @@ def list_ufuncs() -> list[str]:
 
 
 def apply_ufunc(
-    taken: Any, ufunc: Any, method: str, inputs: tuple[Any, ...], options: dict[str, Any]
+    taken: Any, ufunc: Any, method: str, inputs: Arguments, options: dict[str, Any]
 ) -> Any:
     """Return the column that a ufunc of numpy makes of tracked columns and constants.
 
@@ -222,7 +223,7 @@ def _ask_close(lead: Any, a: Any, b: Any, rtol: float, atol: float) -> Any:
     return np.less_equal(abs(a - b), atol + rtol * abs(b))
 
 
-def call_numpy(lead: Any, function: Any, args: tuple[Any, ...], words: dict[str, Any]) -> Any:
+def call_numpy(lead: Any, function: Any, args: Arguments, words: dict[str, Any]) -> Any:
     """Call a function of numpy with tracked columns: an expression, a release, or a refusal.
 
     ``lead`` is the tracked column that numpy found among the arguments.

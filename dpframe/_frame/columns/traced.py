@@ -25,6 +25,7 @@ from dpframe._errors import BadType, DPError, Refused
 from dpframe._expr import Expr
 from dpframe._frame.columns.numpy import find_ufunc
 from dpframe._frame.columns.operators import OPERATORS, OperatorMethods
+from dpframe._types import Arguments
 
 _BRANCHES = 40  # that one call may take, one after the other
 _PATHS = 256  # ways through a function
@@ -202,7 +203,7 @@ def _build_expression(value: object) -> Expr:
 
 
 def trace_function(
-    function: Callable[..., Any], x: Expr, args: tuple[Any, ...] = (), words: Any = None
+    function: Callable[..., Any], x: Expr, args: Arguments = (), words: Any = None
 ) -> Expr:
     """Return the expression of what a function makes of one value.
 
@@ -221,7 +222,7 @@ def trace_function(
     return found
 
 
-def _explore(function: Callable[..., Any], x: Expr, args: tuple[Any, ...], words: Any) -> Expr:
+def _explore(function: Callable[..., Any], x: Expr, args: Arguments, words: Any) -> Expr:
     """Call a function once for each way through its branches, and return one expression of all.
 
     ``x`` is the expression of its value, and ``args`` and ``words`` are further arguments.
@@ -244,9 +245,7 @@ def _explore(function: Callable[..., Any], x: Expr, args: tuple[Any, ...], words
     return follow(())
 
 
-def _call(
-    function: Callable[..., Any], value: TracedValue, args: tuple[Any, ...], words: Any
-) -> Expr:
+def _call(function: Callable[..., Any], value: TracedValue, args: Arguments, words: Any) -> Expr:
     """Return the expression of one call of a function; its errors and prints are refused.
 
     ``value`` is the traced value that it gets, and ``args`` and ``words`` are further arguments.

@@ -23,6 +23,7 @@ from dpframe._frame.people.windows import Window, read_window
 from dpframe._frame.people.within import AGGREGATES, PersonVerb, build_within, check_integer
 from dpframe._frame.tracked import Tracked, person_of, selection_of
 from dpframe._refusals import Unprinted
+from dpframe._types import Arguments
 
 
 class PersonColumn(PersonVerbs, PrivateColumn):
@@ -35,7 +36,7 @@ class PersonColumn(PersonVerbs, PrivateColumn):
     def _new(self, expr: Expr, name: Any = ...) -> Self:
         return type(self)(self._frame, expr, self._name if name is ... else name)
 
-    def _make_people(self, verb: PersonVerb, args: tuple[Any, ...], numeric_only: bool) -> Self:
+    def _make_people(self, verb: PersonVerb, args: Arguments, numeric_only: bool) -> Self:
         _validate.flag(numeric_only, "numeric_only")
         return self._new(verb.build(selection_of(self._frame), self._expr, *args))
 

@@ -39,6 +39,7 @@ from dpframe._frame.tracked import (
 from dpframe._plans.counts import DISTINCT
 from dpframe._plans.price import WORDS
 from dpframe._refusals import ADVICE, Unprinted, refuse
+from dpframe._types import Arguments
 
 if TYPE_CHECKING:
     from dpframe._frame.frame import PrivateFrame
@@ -286,7 +287,7 @@ class PersonGroupBy(PersonVerbs, Unprinted):
         return found
 
     def _make_people(
-        self, verb: PersonVerb, args: tuple[Any, ...], numeric_only: bool
+        self, verb: PersonVerb, args: Arguments, numeric_only: bool
     ) -> PrivateColumn | PrivateFrame:
         """Return the result of a verb that gives one value for each person, such as ``sum``.
 

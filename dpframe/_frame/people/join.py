@@ -272,7 +272,7 @@ def _sort_by_all(frame: Tracked) -> Sequence[Key]:
     return [key for e in leaves for key in keys_of_cells(e)]
 
 
-def _identify(source: TrackedRows) -> tuple[Any, ...]:
+def _identify(source: TrackedRows) -> tuple[object, ...]:
     """Return what identifies the other table: its columns, steps and version.
 
     Without a ledger file it is also the session itself.

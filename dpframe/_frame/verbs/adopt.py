@@ -38,6 +38,7 @@ from dpframe._session.derived import (
 )
 from dpframe._session.door import read_private
 from dpframe._session.session import Session
+from dpframe._types import Arguments
 from dpframe.engines.people import people_of
 from dpframe.engines.rows import frame_of, rows_of
 
@@ -236,7 +237,7 @@ def _of_people(source: TrackedRows, hidden: bool) -> tuple[pd.DataFrame, NDArray
 
 
 def _bind_function(
-    func: object, args: tuple[Any, ...], kwargs: dict[str, Any]
+    func: object, args: Arguments, kwargs: dict[str, Any]
 ) -> tuple[Callable[[pd.DataFrame], Any], str]:
     """Return a function of the frame alone, and the name of the function that the user gave.
 
