@@ -8,7 +8,6 @@ import json
 import platform
 import sys
 from importlib import metadata
-from typing import Any
 
 import pandas as pd
 
@@ -21,7 +20,7 @@ from dpframe._types import Series
 from dpframe.datasets import BOUNDS, KEYS, visits
 
 
-def _show(line: str, answer: Any, interval: Any, price: float) -> None:
+def _show(line: str, answer: object, interval: object, price: float) -> None:
     """Print one line of the demo as typed, with its answer, its interval and its price in
     epsilon."""
     print(f"\n>>> {line}\n{answer}")

@@ -199,7 +199,7 @@ class Participation:
 
 
 def participation(
-    release: Callable[[pd.DataFrame], Any], frame: pd.DataFrame, person: Any
+    release: Callable[[pd.DataFrame], object], frame: pd.DataFrame, person: object
 ) -> Participation:
     """Return what a release says on the frame, and on the frame without one row. ``person`` is the
     label of that row.

@@ -166,7 +166,12 @@ def sample_size(
 
 
 def answer(
-    value: Any, *, epsilon: Real, keys: Any = None, bounds: Any = None, other: Any = None
+    value: object,
+    *,
+    epsilon: Real,
+    keys: object = None,
+    bounds: object = None,
+    other: object = None,
 ) -> Any:
     """Return the randomized answer of one person who trusts nobody. It is one of the listed
     ``keys``, or a point between the ``bounds``.
@@ -239,7 +244,7 @@ def reports(
 
 
 def _kind_of(
-    epsilon: object, keys: Any, bounds: Any, other: Any
+    epsilon: object, keys: object, bounds: object, other: object
 ) -> tuple[ReportKind, list[Any], Keys | None]:
     """Return what the arguments of a randomized answer mean: the kind of reports, the labels of
     answers, and the listed keys. The keys are None for numbers. Arguments that do not fit are

@@ -260,7 +260,7 @@ def new_axes(size: tuple[float, float] | None = None) -> Axes:
     return plt.subplots(figsize=size, layout="constrained")[1]  # it leaves room for long labels
 
 
-def check_axes(ax: Any) -> Axes | None:
+def check_axes(ax: object) -> Axes | None:
     """Return the axes to draw on, if they are given; refuse other objects."""
     if isinstance(ax, str | int | float) or not (ax is None or hasattr(ax, "plot")):
         raise BadType(f"ax= takes matplotlib axes, not {type(ax).__name__}.")

@@ -279,7 +279,7 @@ class Answer(TableOperators, Tabular):
         ax: Axes | None = None,
         level: float = 0.95,
         at_once: bool = False,
-        **kwargs: Any,
+        **kwargs: object,
     ) -> Any:
         """Draw the answer with its intervals, as pandas would; take and return matplotlib axes.
 

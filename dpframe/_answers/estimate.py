@@ -290,7 +290,7 @@ class Estimate(NumberOperators, Tabular):
         ends = f"95 % interval {self._format_end(low)} to {self._format_end(high)}"
         return f"<b>{self!r}</b> <small>{ends}; {self._price}</small>"
 
-    def _format_end(self, end: Any) -> str:
+    def _format_end(self, end: object) -> str:
         """Return an end of the interval as text."""
         return f"{end:.6g}"
 
@@ -443,7 +443,7 @@ class SecondsEstimate(Estimate):
     def _text(self) -> str:
         return _format_seconds(self._number(), self)
 
-    def _format_end(self, end: Any) -> str:
+    def _format_end(self, end: object) -> str:
         return _format_seconds_end(end, self)
 
 
@@ -482,7 +482,7 @@ class TimeEstimate(SecondsEstimate, pd.Timestamp):
         return cast(pd.Timestamp, make_moment(self.asm8, self._plan.cells[0].origin))
 
 
-def make_time_estimate(value: Any, plan: Plan, raw: Raw) -> TimeEstimate:
+def make_time_estimate(value: object, plan: Plan, raw: Raw) -> TimeEstimate:
     """Return a released moment.
 
     The class is assigned, since the constructor of pandas makes a plain Timestamp of every
@@ -506,11 +506,11 @@ class BlankSeconds(FloatEstimate):
     def _text(self) -> str:
         return _format_seconds(pd.NaT, self)
 
-    def _format_end(self, end: Any) -> str:
+    def _format_end(self, end: object) -> str:
         return _format_seconds_end(end, self)
 
 
-def _format_seconds(value: Any, answer: Estimate) -> str:
+def _format_seconds(value: object, answer: Estimate) -> str:
     """Return a duration or a time with half of its interval."""
     if answer._chosen:
         return str(value)
@@ -521,7 +521,7 @@ def _format_seconds(value: Any, answer: Estimate) -> str:
     )
 
 
-def _format_seconds_end(end: Any, answer: Estimate) -> str:
+def _format_seconds_end(end: object, answer: Estimate) -> str:
     """Return an end of an interval of durations or times."""
     return format_moment(end, count_decimals(*answer.interval()))
 

@@ -529,7 +529,7 @@ class Estimated:
         ax: Axes | None = None,
         level: float = 0.95,
         y: str | None = None,
-        **kwargs: Any,
+        **kwargs: object,
     ) -> Any:
         """Draw frequencies, or means, with their intervals; take and return matplotlib axes.
 

@@ -109,7 +109,7 @@ def in_utc(moment: Any) -> Any:
 # ---- where cells stand in a list --------------------------------------------------------------------------
 
 
-def finder(listed: Iterable[tuple[Any, int]]) -> Finder:
+def finder(listed: Iterable[tuple[object, int]]) -> Finder:
     """Return a function from the cells of a column to the positions of equal listed values.
 
     ``listed`` has pairs of a value and its position. Positions begin at 1, and 0 is for all other
@@ -311,7 +311,7 @@ def index_of(values: list[Any], name: Hashable) -> Index:
     return pd.Index(objects(values), dtype=object, name=name)
 
 
-def _same(held: Any, value: Any) -> bool:
+def _same(held: Any, value: object) -> bool:
     """Return whether an index holds a listed value unchanged, by the cell ``held`` that it has."""
     if value is None or value is pd.NA or value is pd.NaT or value != value:
         return bool(_pandas.isna(held))

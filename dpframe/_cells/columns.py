@@ -144,7 +144,7 @@ def _sparse(cells: Any, kind: Kind) -> Vector:
 # ---- numbers, bools, times --------------------------------------------------------------------------------
 
 
-def _number(cells: Any, arrow: Any) -> Vector:
+def _number(cells: object, arrow: Any) -> Vector:
     """Return the cells of a column of numbers as plain arrays.
 
     ``cells`` is pandas' or numpy's array. ``arrow`` is the Arrow array below it, else None.
@@ -161,7 +161,7 @@ def _number(cells: Any, arrow: Any) -> Vector:
     return Vector("number", *_split_mask(cells, 0))
 
 
-def _bool(cells: Any, arrow: Any) -> Vector:
+def _bool(cells: object, arrow: object) -> Vector:
     """Return the cells of a column of bools as plain arrays.
 
     ``cells`` is pandas' or numpy's array. ``arrow`` is the Arrow array below it, else None.
@@ -230,7 +230,7 @@ def _time(cells: Any, arrow: Any) -> Vector:
     )
 
 
-def _duration_cells(cells: Any, arrow: Any) -> Vector:
+def _duration_cells(cells: object, arrow: Any) -> Vector:
     """Return the cells of a column of durations as timedelta64.
 
     ``cells`` is pandas' or numpy's array. ``arrow`` is the Arrow array below it, else None.
@@ -246,7 +246,7 @@ def _duration_cells(cells: Any, arrow: Any) -> Vector:
     )
 
 
-def _other(cells: Any, arrow: Any) -> Vector:
+def _other(cells: Any, arrow: object) -> Vector:
     null: Bools = np.asarray(_pandas.isna(cells), dtype=bool)
     return Vector("other", np.zeros(len(null), dtype=np.int8), null)
 
@@ -333,7 +333,7 @@ def _translate(piece: tuple[Any, Array, Array]) -> None:
         np.take(table, own[rows], out=codes[rows], mode="clip")
 
 
-def _encode_bytes(arrow: Any) -> tuple[Array, Array]:
+def _encode_bytes(arrow: object) -> tuple[Array, Array]:
     """Return a code for each text of an Arrow array, and the texts, read from their bytes.
 
     It is called where some bytes may be no UTF-8. Those become halves of characters, which equal no
@@ -359,7 +359,7 @@ def _bytes_of(arrow: Any) -> Any:
     return arrow.cast(pa.large_binary())
 
 
-def _label(cells: Any, arrow: Any, kind: Kind = "label") -> Vector:
+def _label(cells: object, arrow: object, kind: Kind = "label") -> Vector:
     """Return the cells of a column of objects as codes and a dictionary of plain scalars.
 
     ``arrow`` is not used. The code of a null is -1.
@@ -409,7 +409,7 @@ def _categorical(cells: Any, kind: Kind) -> Vector:
     )
 
 
-def objects(values: Iterable[Any]) -> Array:
+def objects(values: Iterable[object]) -> Array:
     """Return a flat object array of values, even of those that numpy would unpack or convert."""
     cells = list(values)
     return np.fromiter(cells, dtype=object, count=len(cells))
@@ -452,7 +452,7 @@ def fits(value: Any, dtype: Any) -> bool:
 # ---- cells of object columns ------------------------------------------------------------------------------
 
 
-def plain(cell: Any) -> Any:
+def plain(cell: object) -> Any:
     """Return a cell of an object column as a plain scalar; None if it is null.
 
     If its type is not known it is `UNMATCHED`, which equals nothing.
@@ -461,11 +461,11 @@ def plain(cell: Any) -> Any:
     return UNMATCHED if convert is None else convert(cell)
 
 
-def _same(cell: Any) -> Any:
+def _same(cell: object) -> Any:
     return cell
 
 
-def _null(cell: Any) -> Any:
+def _null(cell: object) -> Any:
     return None
 
 

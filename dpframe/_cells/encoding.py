@@ -146,12 +146,12 @@ def _floats(values: tuple[float, ...]) -> bytes:
     return cells.tobytes()
 
 
-def digest(*values: Any) -> str:
+def digest(*values: object) -> str:
     """Return the digest of the values: 32 bytes as hexadecimal text."""
     return hashlib.blake2b(encode(values), digest_size=32).hexdigest()
 
 
-def plain(value: Any) -> bool:
+def plain(value: object) -> bool:
     """Return whether a name is a plain scalar, or a tuple of plain scalars.
 
     Such a name is identified by its text.
@@ -385,7 +385,7 @@ def _other(value: Any) -> tuple[bytes, bytes]:
 _tokens: dict[Any, bytes] = {}
 
 
-def _opaque(value: Any) -> tuple[bytes, bytes]:
+def _opaque(value: object) -> tuple[bytes, bytes]:
     """Return the tag and the body of the bytes that encode an object of an unknown class.
 
     The body is a random name. Equal objects have one name in this process, and another in every

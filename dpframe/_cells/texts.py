@@ -36,7 +36,7 @@ def texts_of(cells: list[Any]) -> list[str | None]:
     return [text_of(c) for c in cells]
 
 
-def text_of(cell: Any) -> str | None:
+def text_of(cell: object) -> str | None:
     """Return the text that a cell is written as when it is a key; None if it cannot be a key.
 
     `key_of` reads it back as an equal key. It never raises.
@@ -118,7 +118,7 @@ def _number(cell: Any) -> str | None:
     )
 
 
-def keys_of(texts: Sequence[str], tz: Any = None) -> list[Any]:
+def keys_of(texts: Sequence[str], tz: object = None) -> list[Any]:
     """Return the key that each text stands for, as `key_of` does; times are in the zone ``tz``.
 
     Whole numbers are read at once.

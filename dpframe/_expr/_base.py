@@ -173,7 +173,7 @@ class Column(Expr):
     tz: str | None = None
 
     @classmethod
-    def of(cls, position: int, name: Hashable, dtype: Any) -> Column:
+    def of(cls, position: int, name: Hashable, dtype: object) -> Column:
         """Return the column with everything that its dtype tells."""
         # Other dtypes may hold cells of the frame (categories), so they are not kept.
         common = isinstance(dtype, np.dtype | pd.StringDtype)

@@ -63,7 +63,7 @@ class Unopened:
             f"{_remind_of_sessions(f'query(...).{name}(...)')}"
         )
 
-    def __getitem__(self, key: Any) -> NoReturn:
+    def __getitem__(self, key: object) -> NoReturn:
         self.__getattr__("columns")
 
     def __repr__(self) -> str:
@@ -206,7 +206,7 @@ class PandasGroups:
             raise AttributeError(name)
         self._refuse(f"{name}(...)")
 
-    def __getitem__(self, key: Any) -> NoReturn:
+    def __getitem__(self, key: object) -> NoReturn:
         self._refuse("size()")
 
     def __iter__(self) -> NoReturn:

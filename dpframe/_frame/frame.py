@@ -192,7 +192,7 @@ class PrivateFrame(OperatorMethods, Tracked):
         """The names of the columns."""
         return pd.Index(list(self._selection.columns), tupleize_cols=False)
 
-    def _across(self, aggregate: str, payment: Mapping[str, Any]) -> Any:
+    def _across(self, aggregate: str, payment: Mapping[str, object]) -> Any:
         """Return a column with an aggregate of each row's cells, for a verb with ``axis=1``.
 
         ``aggregate`` is the verb, such as "sum". Nothing is released, so a price in ``payment`` is
@@ -307,7 +307,7 @@ class PrivateFrame(OperatorMethods, Tracked):
         """Return the frame in which an operator is applied to each column."""
         return cellwise.operate(self, name, others, swapped)
 
-    def __xor__(self, other: Any) -> NoReturn:
+    def __xor__(self, other: object) -> NoReturn:
         refuse("operator")
 
     __rxor__ = __xor__
@@ -362,7 +362,7 @@ class PrivateFrame(OperatorMethods, Tracked):
         X: object = None,
         y: object = None,
         *,
-        bounds: Mapping[Any, Any] | None = None,
+        bounds: Mapping[Any, object] | None = None,
         **payment: Unpack[Payment],
     ) -> Model:
         """Fit a model of `dpframe.learn` to columns of this frame, and return it, as scikit-learn

@@ -140,7 +140,7 @@ class PrivateGroupBy(Measurable):
     def _ask_for(
         self,
         outputs: Sequence[Output],
-        payment: Mapping[str, Any],
+        payment: Mapping[str, object],
         layout: Finish | None = None,
         single: bool = False,
         choices: bool = False,
@@ -176,7 +176,7 @@ class PrivateGroupBy(Measurable):
         return ask_in_groups(self, self._selection.by, tuple(outputs), layout, payment, part)
 
     def _aggregate(
-        self, spec: object, named: Mapping[str, Any], bounds: object, payment: dict[str, Any]
+        self, spec: object, named: Mapping[str, object], bounds: object, payment: dict[str, Any]
     ) -> Any:
         """Ask for the aggregates that `agg` was given, for each group and in one release.
 
@@ -209,7 +209,7 @@ class PrivateGroupBy(Measurable):
         name = cast(Any, self._chosen)[0] if self._single else None
         return self._rows(name, payment)
 
-    def _rows(self, name: Hashable, payment: Mapping[str, Any]) -> Any:
+    def _rows(self, name: Hashable, payment: Mapping[str, object]) -> Any:
         # pandas names the column of sizes, whatever is selected
         label = name if self._as_index or name == "count" else "size"
         layout = partial(_release.series, name=label) if self._as_index else self._flat([label])
@@ -418,7 +418,7 @@ def ask_in_groups(
     by: tuple[By | Sought, ...],
     outputs: tuple[Output, ...],
     layout: Finish,
-    payment: Mapping[str, Any],
+    payment: Mapping[str, object],
     part: Fraction = WHOLE,
 ) -> Any:
     """Ask for some aggregates of some groups, or of all rows if ``by`` is empty.
@@ -439,8 +439,8 @@ def count_values(
     asking: Askable,
     groups: tuple[By | Sought, ...],
     levels: Sequence[By | Sought],
-    options: Mapping[str, Any],
-    payment: Mapping[str, Any],
+    options: Mapping[str, object],
+    payment: Mapping[str, object],
     layered: bool = False,
 ) -> Any:
     """Count the rows that have each of some values, in each of some groups or in all.

@@ -32,11 +32,11 @@ from dpframe.mechanisms.response import MOST, POINTS, Response, points_for, roun
 @verb
 def randomize(
     self: Tracked,
-    column: Any,
-    keys: Any = None,
-    bounds: Any = None,
+    column: object,
+    keys: object = None,
+    bounds: object = None,
     *,
-    other: Any = None,
+    other: object = None,
     public_index: bool = False,
     **payment: Unpack[Payment],
 ) -> Series:
@@ -135,7 +135,7 @@ def randomize(
 
 
 def _of_values(
-    frame: Tracked, expr: Expr, name: Hashable, keys: Any, other: Any
+    frame: Tracked, expr: Expr, name: Hashable, keys: object, other: object
 ) -> tuple[Randomize, list[Any]]:
     """Return the question that randomizes listed values, and the values that a report can have.
 
@@ -171,7 +171,7 @@ def rounded_places(values: NDArray[np.float64], kind: ReportKind) -> Array:
     return round_to_points(_rows.count_steps(values, grid), grid.width, kind.response.k)
 
 
-def labels_of(keys: Keys, other: Any) -> list[Any]:
+def labels_of(keys: Keys, other: object) -> list[Any]:
     """Return the values that a report can have, in order and with None for null.
 
     ``keys`` are the listed values. ``other`` names one value more, or is None.

@@ -127,7 +127,7 @@ class Selection:
         """Return the same rows with some columns, chosen by name."""
         return self.change(columns={name: self.columns[name] for name in names}, listed=True)
 
-    def change(self, **changes: Any) -> Selection:
+    def change(self, **changes: object) -> Selection:
         """Return a copy with some fields changed, as `dataclasses.replace` does, in a tenth of the
         time.
 
@@ -200,7 +200,7 @@ class Selection:
         """The columns that pandas would call numeric."""
         return [name for name, expr in self.columns.items() if expr.kind in ("number", "bool")]
 
-    def by_column(self, given: Mapping[Any, Any]) -> dict[Hashable, Any]:
+    def by_column(self, given: Mapping[Any, object]) -> dict[Hashable, Any]:
         """Return the dict by column that a user has ``given``, with checked names.
 
         They must be columns of this selection or of the opened frame.
@@ -514,7 +514,7 @@ class AnswerMode:
         session: Session,
         question: Question,
         answer: Answer,
-        payment: Mapping[str, Any],
+        payment: Mapping[str, object],
         declared: tuple[Word, ...] = (),
         part: Fraction = WHOLE,
     ) -> Any:
@@ -554,7 +554,7 @@ class ExplainMode(AnswerMode):
         session: Session,
         question: Question,
         answer: Answer,
-        payment: Mapping[str, Any],
+        payment: Mapping[str, object],
         declared: tuple[Word, ...] = (),
         part: Fraction = WHOLE,
     ) -> Any:
@@ -596,7 +596,7 @@ class BatchMode(AnswerMode):
         session: Session,
         question: Question,
         answer: Answer,
-        payment: Mapping[str, Any],
+        payment: Mapping[str, object],
         declared: tuple[Word, ...] = (),
         part: Fraction = WHOLE,
     ) -> Any:
@@ -626,7 +626,7 @@ class RowMode(AnswerMode):
     def __init__(self, advice: str):
         self.advice = advice
 
-    def ask(self, *question: Any, **words: Any) -> Any:
+    def ask(self, *question: object, **words: object) -> Any:
         raise Refused(self.advice)
 
     def explaining(self) -> AnswerMode:
@@ -639,7 +639,7 @@ class RowMode(AnswerMode):
 def price_question(
     session: Session,
     question: Question,
-    payment: Mapping[str, Any],
+    payment: Mapping[str, object],
     declared: tuple[Word, ...],
     part: Fraction = WHOLE,
     ahead: Budget | None = None,
@@ -711,7 +711,7 @@ class Askable:
         self,
         question: Question,
         answer: Answer,
-        payment: Mapping[str, Any],
+        payment: Mapping[str, object],
         part: Fraction = WHOLE,
         declared: tuple[Word, ...] = (),
     ) -> Any:

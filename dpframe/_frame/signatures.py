@@ -91,7 +91,7 @@ def _check(
     """
 
     @wraps(function)
-    def call_verb(*args: Any, **named: Any) -> Any:
+    def call_verb(*args: object, **named: object) -> Any:
         """Call the verb; if its arguments do not fit, correct them as far as pandas allows, or
         refuse them by name.
 

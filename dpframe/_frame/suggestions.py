@@ -138,9 +138,9 @@ class SuggestedBounds(Suggested, tuple[float, float]):
 @verb
 def suggest_limits(
     self: Tracked,
-    by: Any = None,
+    by: object = None,
     *,
-    keys: Any = None,
+    keys: object = None,
     share: float = 0.95,
     **payment: Unpack[Payment],
 ) -> SuggestedLimits:
@@ -211,7 +211,7 @@ def suggest_limits(
 
 @verb
 def over_limits(
-    self: Tracked, by: Any = None, **payment: Unpack[Payment]
+    self: Tracked, by: object = None, **payment: Unpack[Payment]
 ) -> pd.Series[int] | pd.DataFrame:
     """Count the people with more rows than ``max_rows``, so that totals leave some of these out.
 
@@ -277,7 +277,7 @@ def over_limits(
 
 
 @verb
-def suggest_bounds(self: Tracked, column: Any, **payment: Unpack[Payment]) -> SuggestedBounds:
+def suggest_bounds(self: Tracked, column: object, **payment: Unpack[Payment]) -> SuggestedBounds:
     """Suggest ``(lower, upper)`` for a column, from one value of each person, drawn from their own.
 
     Released are noisy counts of people on a fixed grid of magnitudes: zero, and powers of two from

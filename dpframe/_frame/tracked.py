@@ -96,7 +96,7 @@ class Tracked(Measurable, Unprinted):
             )
         return self._selection.own(value) if isinstance(value, BoundColumn) else as_expr(value)
 
-    def _written(self, value: Any, caller: Any) -> tuple[Expr, Self]:
+    def _written(self, value: object, caller: object) -> tuple[Expr, Self]:
         """Return an expression, given as text or otherwise, and this frame with its @names
         declared.
 
@@ -193,7 +193,7 @@ def refuse_lost_change(frame: Tracked, key: object = None) -> None:
     )
 
 
-def as_expr(value: Any) -> Expr:
+def as_expr(value: object) -> Expr:
     """Return a constant as an expression; data that is not tracked is refused."""
     if isinstance(value, Plan):
         raise Refused(

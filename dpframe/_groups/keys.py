@@ -116,7 +116,7 @@ _KEY_TYPES: dict[str, tuple[type, ...]] = {"number": (int, float), "bool": (bool
 _LABEL_TYPES = (str, int, float, bool, Decimal, pd.Timestamp, pd.Interval, pd.Period)
 
 
-def keys_for(listed: Any, expr: Expr, name: Hashable, ordered: bool = False) -> Keys:
+def keys_for(listed: object, expr: Expr, name: Hashable, ordered: bool = False) -> Keys:
     """Return the keys that a user listed for a column, after checking them against its dtype.
 
     No data is read. ``expr`` is the column, and ``name`` its name for errors. With ``ordered`` the
@@ -158,7 +158,7 @@ def keys_for(listed: Any, expr: Expr, name: Hashable, ordered: bool = False) -> 
     return Keys(index_of(proper, name), null, texts)
 
 
-def listed_key(key: Any) -> tuple[type, Any]:
+def listed_key(key: object) -> tuple[type, Any]:
     """Return a value by which listed keys are told apart: 1, 1.0 and True differ, and all nulls are
     equal."""
     if isinstance(key, np.generic) and not isinstance(key, np.datetime64):
@@ -297,7 +297,7 @@ class Word(NamedTuple):
         return f"{self.what} {self.value}"
 
 
-def describe(value: Any) -> str:
+def describe(value: object) -> str:
     """Return a declared value as text for the ledger, cut at 500 characters."""
     text = repr(value)
     return text if len(text) <= 500 else text[:480] + " ..."

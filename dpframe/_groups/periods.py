@@ -49,7 +49,7 @@ class Span(NamedTuple):
         return f"{self.first} to {self.last}"
 
 
-def span_of(pair: Any, name: object) -> Span:
+def span_of(pair: object, name: object) -> Span:
     """Return the declared bounds of a time column, checked, as its first and last possible moment.
 
     A last date without a time of day includes that whole day, as in pandas' slices. ``name`` is the
@@ -71,7 +71,7 @@ def span_of(pair: Any, name: object) -> Span:
     return Span(lower.isoformat(), upper.isoformat())
 
 
-def _is_day(bound: Any) -> bool:
+def _is_day(bound: object) -> bool:
     if isinstance(bound, str):
         return re.fullmatch(r"\s*\d{4}-?\d{2}-?\d{2}\s*", bound) is not None
     return isinstance(bound, date) and not isinstance(bound, datetime)
@@ -371,7 +371,7 @@ def _unit(unit: str) -> Any:
     return unit
 
 
-def unit_for(dtype: Any) -> str:
+def unit_for(dtype: object) -> str:
     """Return the unit in which a column counts time, such as ``"ns"``, from its dtype."""
     if isinstance(dtype, pd.ArrowDtype):
         arrow_unit = getattr(dtype.pyarrow_dtype, "unit", None)

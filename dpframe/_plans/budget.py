@@ -217,7 +217,7 @@ class Budget:
         return pd.DataFrame(rows, columns=["epsilon", "used", "guards"], index=index)
 
     def plot(
-        self, accountant: str | None = None, ax: Any = None, *, kind: str | None = None
+        self, accountant: str | None = None, ax: object = None, *, kind: str | None = None
     ) -> Any:
         """Draw the budget as a bar, used and left, and return the matplotlib axes.
 

@@ -93,7 +93,7 @@ def halve_interval(low: Any, high: Any) -> Any:
     return high / 2 - low / 2 if isinstance(low, pd.Timedelta) else (high - low) / 2
 
 
-def count_decimals(low: Any, high: Any) -> int | None:
+def count_decimals(low: object, high: object) -> int | None:
     """Return how many decimals of seconds to show for a duration or a time with this interval.
 
     Half the width of the interval then has two digits. Return None if the interval has no width.
@@ -120,7 +120,7 @@ def format_moment(value: Any, decimals: int | None) -> str:
     return (f"{whole}.{part.ljust(9, '0')[:decimals]}" if decimals else whole) + offset
 
 
-def convert_to_seconds(column: Any) -> NDArray[np.float64]:
+def convert_to_seconds(column: object) -> NDArray[np.float64]:
     """Return a column as floats, with durations and times in seconds, to judge the widths of their
     intervals.
 
@@ -138,7 +138,7 @@ def convert_to_seconds(column: Any) -> NDArray[np.float64]:
     return array.astype(float)
 
 
-def _convert_cell(value: Any) -> Any:
+def _convert_cell(value: object) -> Any:
     """Return a cell of an object column as a number: a duration or a time in seconds, a null as
     NaN."""
     if value is pd.NaT or value is None:

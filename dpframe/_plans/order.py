@@ -96,7 +96,7 @@ def find_level(name: str) -> Fraction | None:
 _MOST_CHOSEN = 8
 
 
-def choose_quantile_method(levels: int, method: Any) -> str:
+def choose_quantile_method(levels: int, method: object) -> str:
     """Return the name of the aggregate that answers quantiles: "quantile" or "tree".
 
     The first chooses each quantile, and the second measures a whole distribution. ``levels`` is the
@@ -331,7 +331,9 @@ register(
 )
 
 
-def _name_level(name: str, level: Fraction, doc: str, *functions: Callable[..., Any]) -> Aggregate:
+def _name_level(
+    name: str, level: Fraction, doc: str, *functions: Callable[..., object]
+) -> Aggregate:
     """Return the catalogue entry of a quantile with a name of its own, such as the median."""
     return replace(
         _QUANTILE,

@@ -83,7 +83,7 @@ def code_rows(condition: bytes, groups: GroupForm, unit: Unit, public_rows: int 
 
 
 def identify_choice(
-    choice: tuple[Any, ...],
+    choice: tuple[object, ...],
     prepared: Draft,
     where: Expr | None,
     groups: GroupForm,
@@ -116,7 +116,7 @@ def find_counted_condition(statistic: Statistic) -> Expr | None:
     return None
 
 
-def rearrange_parts(parts: Sequence[Any], recorded: Identity, wanted: Identity) -> list[Any]:
+def rearrange_parts(parts: Sequence[object], recorded: Identity, wanted: Identity) -> list[Any]:
     """Return recorded items, one for each vector of integers, in the order that the equal question
     ``wanted`` has them. ``recorded`` is the identity that they were recorded under."""
     arranged = list(parts)
@@ -125,7 +125,7 @@ def rearrange_parts(parts: Sequence[Any], recorded: Identity, wanted: Identity) 
     return arranged
 
 
-def rearrange(arrays: Sequence[Any], recorded: Identity, wanted: Identity) -> Raw:
+def rearrange(arrays: Sequence[object], recorded: Identity, wanted: Identity) -> Raw:
     """Return recorded arrays, a vector each, in the order of another question of the same
     identity."""
     arranged = rearrange_parts(arrays, recorded, wanted)

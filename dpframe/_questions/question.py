@@ -164,7 +164,7 @@ class AddNoise(Protocol):
         part: int,
         integers: Array,
         *,
-        keys: Sequence[Any] | None = None,
+        keys: Sequence[object] | None = None,
         width: int | None = None,
     ) -> Array:
         """Return the integers of one part of the plan with its noise. ``part`` is the index of that

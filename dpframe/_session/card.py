@@ -171,7 +171,7 @@ class Card:
         return self.name if line is None else f"{self.name}, line {line}"
 
 
-def _dtype(text: Any) -> Any:
+def _dtype(text: object) -> Any:
     return pd.api.types.pandas_dtype(text)
 
 
@@ -259,7 +259,7 @@ class CardReader:
         return content
 
     def check_names(
-        self, content: Mapping[str, Any], words: tuple[str, ...], place: Place, what: str
+        self, content: Mapping[str, object], words: tuple[str, ...], place: Place, what: str
     ) -> None:
         """Refuse a table of the card that contains an unknown word, with the nearest known one as a
         hint.
@@ -281,7 +281,7 @@ class CardReader:
                     hint = " Budgets are no facts of a table: open(card=..., epsilon=1)."
                 self.refuse((*place, word), f"{word!r} is no word of {what}.{hint}")
 
-    def _tables(self, content: Any, place: Place) -> Iterator[tuple[str, Json]]:
+    def _tables(self, content: object, place: Place) -> Iterator[tuple[str, Json]]:
         """Yield the name and the facts of each column of the card.
 
         ``content`` is what the card has under ``columns``. Anything but a dict of dicts is refused;
@@ -324,7 +324,7 @@ class CardReader:
                 source,
             )
 
-    def _check_dtype(self, dtype: Any, place: Place) -> None:
+    def _check_dtype(self, dtype: object, place: Place) -> None:
         """Refuse a dtype that is still blank, is not text, or is not known to pandas.
 
         ``place`` is the path to the word in the card, for the line in the error.
@@ -340,7 +340,7 @@ class CardReader:
                 f'{dtype!r} is no dtype of pandas, such as "int64", "float64", "str", "datetime64[ns]".',
             )
 
-    def _combination(self, card: Card, facts: Any, place: Place, signed: FactSource) -> None:
+    def _combination(self, card: Card, facts: object, place: Place, signed: FactSource) -> None:
         """Check one listed combination of columns and its keys, and add it to ``card``.
 
         ``facts`` is the entry under ``[[combinations]]``, and ``place`` is the path to it.
@@ -382,7 +382,7 @@ class CardReader:
             self.file, stated["author"] or above.author, stated["reason"] or above.reason
         )
 
-    def check_filled(self, value: Any, place: Place) -> Any:
+    def check_filled(self, value: object, place: Place) -> Any:
         """Return a value of the card, or refuse it if it is still the blank ``"?"`` of a
         template."""
         if value == BLANK or (isinstance(value, list) and BLANK in value):
@@ -391,7 +391,7 @@ class CardReader:
             )
         return value
 
-    def _keys(self, value: Any, place: Place) -> Sequence[Any]:
+    def _keys(self, value: object, place: Place) -> Sequence[Any]:
         """Return the group keys that a card lists, as Python values.
 
         ``value`` is a list, or ``{range = [0, 111]}`` with the arguments of Python's `range`.
@@ -413,7 +413,7 @@ class CardReader:
             self.refuse(place, 'keys are a list, such as ["CA", "NY"], or {range = [0, 111]}.')
         return [self._key(key, place) for key in value]
 
-    def _key(self, key: Any, place: Place) -> Any:
+    def _key(self, key: object, place: Place) -> Any:
         """Return one group key of the card as the Python or pandas value that it stands for.
 
         Plain texts and numbers stay as they are. A table such as ``{decimal = "0.10"}`` or ``{time
@@ -436,7 +436,7 @@ class CardReader:
             )
 
     def _put(
-        self, card: Card, word: Declaration, place: Place, value: Any, source: FactSource
+        self, card: Card, word: Declaration, place: Place, value: object, source: FactSource
     ) -> None:
         """Store one fact in ``card``, with its source and the path to it.
 

@@ -36,7 +36,7 @@ _DTYPES = {
 }
 
 
-def to_card(metadata: Mapping[str, Any]) -> Json:
+def to_card(metadata: Mapping[str, object]) -> Json:
     """Convert CSVW-EO metadata of a table into the content of a card that declares the same.
 
     Facts that a card has no word for, such as shares of nulls or dependencies, are left out.
@@ -64,7 +64,7 @@ def to_card(metadata: Mapping[str, Any]) -> Json:
     return _present(content)
 
 
-def _column(column: Mapping[str, Any]) -> Json:
+def _column(column: Mapping[str, object]) -> Json:
     """Convert the CSVW-EO description of one column into the facts of a card: dtype, bounds and
     keys.
 
@@ -102,7 +102,7 @@ def _combinations(groups: list[Any]) -> Iterator[Json]:
             }
 
 
-def _list(table: Any, name: str) -> list[Any]:
+def _list(table: object, name: str) -> list[Any]:
     value = table.get(name) if isinstance(table, dict) else None
     return value if isinstance(value, list) else []
 
@@ -111,7 +111,7 @@ def _present(content: Json) -> Json:
     return {word: value for word, value in content.items() if value is not None}
 
 
-def _without_prefixes(metadata: Any) -> Any:
+def _without_prefixes(metadata: object) -> Any:
     """Return metadata with the prefixes removed from all names, inside lists and dicts too.
 
     For example ``csvw-eo:bounds.maxContributions`` becomes ``maxContributions``.
@@ -184,7 +184,7 @@ def _group(columns: list[str], keys: list[list[Any]]) -> Json:
     return {"@type": "ColumnGroup", "columnsInGroup": columns, "keyValues": rows}
 
 
-def _plain(key: Any) -> Any:
+def _plain(key: object) -> Any:
     return None if key == {"null": True} else key
 
 

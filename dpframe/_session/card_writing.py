@@ -137,7 +137,7 @@ def list_keys(keys: list[Any], null: int | None) -> Any:
     return plain
 
 
-def _key(key: Any) -> Any:
+def _key(key: object) -> Any:
     """Return one group key as a card writes it.
 
     Nulls, times, intervals, periods and decimals become a small table, such as ``{"time":
@@ -170,7 +170,7 @@ def as_toml(content: Mapping[str, Any]) -> str:
     return "\n".join(lines).lstrip() + "\n"
 
 
-def assign_all(table: Mapping[str, Any]) -> list[str]:
+def assign_all(table: Mapping[str, object]) -> list[str]:
     return [f"{word} = {_toml(value)}" for word, value in table.items()]
 
 
@@ -191,17 +191,17 @@ def _toml(value: Any) -> str:
     return f"{{{', '.join(f'{word} = {_toml(part)}' for word, part in value.items())}}}"
 
 
-def as_json(content: Mapping[str, Any]) -> str:
+def as_json(content: Mapping[str, object]) -> str:
     """Format a card as JSON."""
     return json.dumps(content, indent=1, ensure_ascii=False, allow_nan=False) + "\n"
 
 
-def as_metadata(content: Mapping[str, Any]) -> str:
+def as_metadata(content: Mapping[str, object]) -> str:
     """Format a card as CSVW-EO metadata, which are JSON, too."""
     return as_json(card_metadata.of_card(content))
 
 
-def to_fill_in(dtypes: Mapping[str, Any]) -> str:
+def to_fill_in(dtypes: Mapping[str, object]) -> str:
     """Return the text of a card with blanks for the owner of a table to fill in.
 
     It is made of column names and dtypes alone. ``dtypes`` has the dtype by column name; None

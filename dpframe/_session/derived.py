@@ -59,7 +59,7 @@ class Made:
     again: Callable[[Any], Made] | None = None
     needed: list[int] = field(default_factory=list)
 
-    def add(self, name: Hashable, array: Any) -> int:
+    def add(self, name: Hashable, array: object) -> int:
         self.names.append(name)
         self.arrays.append(array)
         return len(self.names) - 1
@@ -224,7 +224,7 @@ class TrackedRows:
                 "unit=, the column that names a person: dpframe.open(source, unit=...)."
             )
 
-    def repeat_by_batch(self, made: Made, make: Callable[..., Made], *words: Any) -> None:
+    def repeat_by_batch(self, made: Made, make: Callable[..., Made], *words: object) -> None:
         """Remember how new rows were made, so that they are made again of each batch that is read.
 
         It is for data outside of memory, and does nothing for rows in memory. ``made`` is the

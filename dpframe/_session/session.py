@@ -685,7 +685,7 @@ class Session:
         part: int,
         integers: Array,
         *,
-        keys: Sequence[Any] | None = None,
+        keys: Sequence[object] | None = None,
         width: int | None = None,
     ) -> Array:
         """Return exact integers with the noise that the plan has for them.

@@ -340,7 +340,7 @@ def _renyi_of_response(epsilon: float, orders: Floats) -> Floats:
     return divergence
 
 
-def assign(loss: Loss, **values: Any) -> None:
+def assign(loss: Loss, **values: object) -> None:
     """Set fields of a frozen loss while it is made."""
     for name, value in values.items():
         object.__setattr__(loss, name, value)
@@ -531,7 +531,7 @@ class FailingGaussian(DiscreteGaussian):
     delta: Fraction
     kind: ClassVar[str] = "failing_gaussian"
 
-    def __init__(self, parts: Iterable[Any], delta: Number):
+    def __init__(self, parts: Iterable[object], delta: Number):
         """Take the variance and the squared sensitivity of each vector, and the probability of
         failing.
 

@@ -48,10 +48,10 @@ class Event:
         default=False, repr=False, compare=False
     )  # whether the score is the caller's own
 
-    def __call__(self, answer: Any) -> bool:
+    def __call__(self, answer: object) -> bool:
         return bool(self.hits([answer])[0])
 
-    def hits(self, draws: Any) -> NDArray[np.bool_]:
+    def hits(self, draws: object) -> NDArray[np.bool_]:
         """Return a mask of the draws that are in the event. ``draws`` are answers of one side of an
         audit."""
         assert self.score is not None
@@ -95,7 +95,7 @@ class Event:
         return f"{self.what} is worth 2**{self.threshold:.0f}{more}"
 
 
-def _clean(values: Any) -> Floats:
+def _clean(values: object) -> Floats:
     numbers = np.asarray(values, dtype=np.float64)
     # An answer that is no number is an answer like any other.
     return np.where(np.isnan(numbers), np.inf, numbers)
@@ -122,7 +122,9 @@ def _column(i: int) -> Score:
     return lambda draws: draws[:, i].astype(np.float64)
 
 
-def _scores(names: list[str], frame_draws: Any, neighbour_draws: Any) -> list[tuple[str, Score]]:
+def _scores(
+    names: list[str], frame_draws: object, neighbour_draws: object
+) -> list[tuple[str, Score]]:
     """Return the functions of an answer whose thresholds an audit tries as events, each with its
     name. The last is a likelihood ratio fitted to these draws."""
     size = len(names)
@@ -295,14 +297,14 @@ def hits(values: Any, thresholds: Any) -> tuple[Any, Any, Any]:
     return len(values) - below, up_to, up_to - below
 
 
-def loss(p: Any, n: int, q: Any, m: int, delta: float, risk: float) -> Any:
+def loss(p: object, n: int, q: object, m: int, delta: float, risk: float) -> Any:
     """Return ln((P - delta) / Q) with P and Q replaced by their Clopper-Pearson bounds, at half the
     risk each."""
     low, high = at_least(p, n, risk / 2), at_most(q, m, risk / 2)
     return np.where(low > delta, np.log(np.maximum(low - delta, 1e-300) / high), -np.inf)
 
 
-def at_least(successes: Any, n: int, risk: float) -> Any:
+def at_least(successes: object, n: int, risk: float) -> Any:
     """Return a lower bound on a probability from its successes in n trials (Clopper and Pearson
     1934). It fails with probability ``risk`` at most."""
     from scipy.special import betaincinv
@@ -311,7 +313,7 @@ def at_least(successes: Any, n: int, risk: float) -> Any:
     return np.where(k > 0, betaincinv(np.maximum(k, 1), n - k + 1, risk), 0.0) * (1 - _CAUTION)
 
 
-def at_most(successes: Any, n: int, risk: float) -> Any:
+def at_most(successes: object, n: int, risk: float) -> Any:
     """Return an upper bound on a probability from its successes in n trials (Clopper and Pearson
     1934). It fails with probability ``risk`` at most."""
     from scipy.special import betainccinv
@@ -327,7 +329,7 @@ def read_for_score(draws: Any, shape: AnswerShape) -> Any:
     return shape.read(draws) if shape.numbers is None or shape.regular else list(draws)
 
 
-def check_score(score: object, frame_answer: Any, neighbour_answer: Any) -> None:
+def check_score(score: object, frame_answer: object, neighbour_answer: object) -> None:
     """Refuse a user's score function that fails on the first answers, before thousands are drawn.
     It must take many answers and return a number for each."""
     if not callable(score):

@@ -150,7 +150,7 @@ class Recorder(Session):
         part: int,
         integers: Array,
         *,
-        keys: Sequence[Any] | None = None,
+        keys: Sequence[object] | None = None,
         width: int | None = None,
     ) -> Array:
         """Return noise alone as the output, and record the exact integers for comparison. The
@@ -251,7 +251,10 @@ class Replay:
 
 
 def replay(
-    ask: Callable[[PrivateFrame], Any], frame: pd.DataFrame, neighbour: pd.DataFrame, **terms: Any
+    ask: Callable[[PrivateFrame], object],
+    frame: pd.DataFrame,
+    neighbour: pd.DataFrame,
+    **terms: object,
 ) -> Replay:
     """Run ``ask(p)`` on two neighbouring frames with the same outputs of all mechanisms, and
     compare what happened.
@@ -343,7 +346,7 @@ def _changes(frame: pd.DataFrame, other: pd.DataFrame) -> tuple[int, int]:
     return (a - b).total(), (b - a).total()
 
 
-def _model(side: Any, terms: Json) -> Session:
+def _model(side: object, terms: Json) -> Session:
     """Return a session with the given ``open`` arguments on a copy of the frame. A frame that has a
     session is refused."""
     if not isinstance(side, pd.DataFrame):
@@ -390,7 +393,7 @@ def _people(frame: pd.DataFrame, unit: Unit) -> dict[int, Counter[int]]:
     return counts
 
 
-def _run(ask: Callable[[PrivateFrame], Any], session: Recorder) -> tuple[Any, Exception | None]:
+def _run(ask: Callable[[PrivateFrame], object], session: Recorder) -> tuple[Any, Exception | None]:
     """Call the user's function on a recording session, and return its answer and the error it
     raised, or None."""
     answer, raised = None, None
@@ -410,7 +413,7 @@ def _run(ask: Callable[[PrivateFrame], Any], session: Recorder) -> tuple[Any, Ex
 def _compare(
     first_run: Sequence[_Replayed],
     second_run: Sequence[_Replayed],
-    ends: Sequence[tuple[Any, Exception | None]],
+    ends: Sequence[tuple[object, Exception | None]],
 ) -> tuple[tuple[Step, ...], tuple[str, ...]]:
     """Return the comparisons of two recorded runs, call by call, and the list of problems found.
     ``ends`` has the answer and the error of each run."""
@@ -507,7 +510,7 @@ def find_underpriced_noise(question: _Replayed) -> list[str]:
     return []
 
 
-def _same(first: Any, second: Any) -> bool:
+def _same(first: object, second: object) -> bool:
     """Return whether the answers of two runs are equal. Objects of a user's own classes count as
     equal."""
     second_value: Any = second

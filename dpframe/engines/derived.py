@@ -117,5 +117,5 @@ class DerivedSource(Source):
         return max(1, -(-self.rows() * width // max(self.memory, 1)))
 
 
-def _width(dtype: Any) -> int:
+def _width(dtype: object) -> int:
     return dtype.itemsize if isinstance(dtype, np.dtype) and dtype.kind in "iufbmM" else _OBJECT

@@ -131,7 +131,7 @@ class Block:
         return np.float64(e.value) if isinstance(e, ex.Constant) else as_floats(self.vector(e))
 
     def per_category(
-        self, e: ex.Expr, make: Callable[..., Any], *operands: Vector, part: str = ""
+        self, e: ex.Expr, make: Callable[..., object], *operands: Vector, part: str = ""
     ) -> Any:
         """Return what ``make`` makes of the distinct texts of some vectors, computed once.
 

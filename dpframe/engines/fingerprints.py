@@ -234,7 +234,7 @@ _READ: list[tuple[tuple[str, ...], Callable[[Any], Hashes]]] = [
 # ---- objects ----------------------------------------------------------------------------------------------
 
 
-def write_cell(cell: Any) -> bytes:
+def write_cell(cell: object) -> bytes:
     """Return bytes that identify a cell of any type, equal for equal cells of one type.
 
     They are what is hashed of a cell that is no plain scalar. All objects with unknown code have
@@ -243,7 +243,7 @@ def write_cell(cell: Any) -> bytes:
     return b"".join(_parts(cell, [_NODES], 0))
 
 
-def _parts(cell: Any, left: list[int], depth: int) -> Iterable[bytes]:
+def _parts(cell: object, left: list[int], depth: int) -> Iterable[bytes]:
     """Yield the bytes that identify a cell: those of a scalar, or of all items in a container.
 
     ``left`` holds the number of objects that may still be read of this cell. ``depth`` is the
@@ -513,7 +513,7 @@ def _cells(column: Series) -> Any:
     return pd.array(texts, dtype="str")
 
 
-def _text(value: Any) -> str:
+def _text(value: object) -> str:
     if type(value) is str:
         return value.encode("utf-8", "backslashreplace").decode()  # half a character has no bytes
     return str(value) if type(value) in (bool, int, float) else text_of_scalar(value)

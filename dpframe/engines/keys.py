@@ -134,14 +134,14 @@ def _whole(numbers: Iterable[int]) -> list[str]:
     return [f"n{number}" for number in numbers]
 
 
-def _make_key_codes(codes: Array, places: Any, texts: list[str]) -> KeyCodes:
+def _make_key_codes(codes: Array, places: object, texts: list[str]) -> KeyCodes:
     table = np.append(np.asarray(places, dtype=np.int64), -1)
     found = np.array(texts, dtype=object)
     return KeyCodes(codes, table, found)
 
 
 def images(
-    expr: Expr, columns: Sequence[Column], listed: Sequence[Sequence[Any]]
+    expr: Expr, columns: Sequence[Column], listed: Sequence[Sequence[object]]
 ) -> tuple[Any, ...]:
     """Return all values that an expression can give for the listed values of its columns.
 

@@ -310,7 +310,7 @@ class SelectedColumns:
         """Object itself, whose index is all rows of the column at a position, or no rows."""
         return self
 
-    def __getitem__(self, key: Any) -> Any:
+    def __getitem__(self, key: object) -> Any:
         if isinstance(key, tuple):
             return self._columns[key[1]]
         return SelectedColumns({}, 0)

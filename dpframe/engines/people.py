@@ -61,7 +61,7 @@ _INFINITE = 314_159
 # The numbers of cells ----------------------------------------------------------------------------------------
 
 
-def number_of(cell: Any) -> int:
+def number_of(cell: object) -> int:
     """Return the number of a plain scalar modulo the prime P = 2**31 - 1.
 
     Draws know a person or a group by it. Equal scalars have equal numbers. The docstring of this
@@ -495,7 +495,7 @@ def _of_categories(column: Vector) -> Coded:
     return Coded(table.take(column.values, mode="wrap"), column.categories[known])
 
 
-def text_of_scalar(cell: Any) -> str:
+def text_of_scalar(cell: object) -> str:
     """Return a text of a scalar that a dictionary may hold, the same for equal scalars."""
     if isinstance(cell, bool | int | float | Decimal) and cell == cell:
         return f"number {number_text(cell)}"

@@ -23,7 +23,7 @@ FEW_RANKS = 32  # a limit up to which the smallest ranks are kept in order; beyo
 NO_BAR = 2**62  # above every rank
 
 
-def kernel(source: Callable[..., Any]) -> Callable[..., Any]:
+def kernel(source: Callable[..., object]) -> Callable[..., Any]:
     """Return a function that numba compiles at its first call, or as it is without numba."""
     try:
         compile_lazily: Any = import_module("numba").njit

@@ -174,7 +174,7 @@ def _of_categories(v: Vector) -> Any:
     return pd.array(cells, dtype="str") if text else cells
 
 
-def _text(cell: Any) -> Any:
+def _text(cell: object) -> Any:
     """Return a text as it is; None for any other cell, and for a text with half of a character.
 
     No column of texts can hold half of a surrogate pair.
@@ -274,7 +274,7 @@ def _items(cell: Any) -> list[Any]:
     return [cell]
 
 
-def _number(cell: Any) -> float:
+def _number(cell: object) -> float:
     """Return a cell as a double, NaN if it is no number.
 
     A number too large for a double is infinite.

@@ -128,7 +128,7 @@ class Source(ABC):
     given: Any = None  # the object or name that it was opened from
     told: bool = False  # ``place`` alone tells what is read
 
-    def __init_subclass__(cls, **words: Any) -> None:
+    def __init_subclass__(cls, **words: object) -> None:
         super().__init_subclass__(**words)
         check_answers(cls.__name__, getattr(cls, "answers", {}))
 
@@ -352,7 +352,7 @@ def plain_type(dtype: Any) -> Any:
     return dtype
 
 
-def is_text(dtype: Any) -> bool:
+def is_text(dtype: object) -> bool:
     """Return whether a plain type is that of texts."""
     return bool(dtype == import_module("pyarrow").large_string())
 
@@ -385,7 +385,7 @@ def _same_moments(one: Any, other: Any) -> bool:
     return None not in zones and one.unit == other.unit
 
 
-def _column(chunks: list[Any], dtype: Any) -> Series:
+def _column(chunks: list[Any], dtype: object) -> Series:
     """Return chunks of Arrow of one type as a pandas Series."""
     pa: Any = import_module("pyarrow")
     return series_of(pa.chunked_array(chunks, type=dtype))

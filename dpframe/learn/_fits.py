@@ -112,7 +112,7 @@ class Fit(Question):
         """Return the l2 that was used, as given or chosen."""
 
     @abstractmethod
-    def coefficients(self, plan: Plan, raw: Any) -> Floats:
+    def coefficients(self, plan: Plan, raw: object) -> Floats:
         """Return the coefficients in scaled units, intercept first, from the released integers."""
 
 

@@ -96,7 +96,7 @@ class Form(NamedTuple):
 _INTEGERS, _OBJECTS = np.dtype(np.int64), np.dtype(object)
 
 
-def check(forms: Sequence[Form], raw: Sequence[Any]) -> None:
+def check(forms: Sequence[Form], raw: Sequence[object]) -> None:
     """Raise an AssertionError unless the arrays ``raw`` of a release have the shapes and types
     declared in ``forms``. This runs just before noisy arrays leave, so that their shapes tell no
     more than the plan says. Of the error only the fact of a failure is shown.
@@ -173,7 +173,7 @@ class Mechanism(ABC):
 
     @classmethod
     @abstractmethod
-    def together(cls, moved: Sequence[tuple[Any, int]]) -> Loss:
+    def together(cls, moved: Sequence[tuple[object, int]]) -> Loss:
         """Return the loss of one release by several mechanisms of this kind, each with the distance
         of its integers."""
 
@@ -210,7 +210,7 @@ class Mechanism(ABC):
         return kind(**{name: _read(data[name]) for name in kind.__match_args__})
 
 
-def _read(value: Any) -> Any:
+def _read(value: object) -> Any:
     return Fraction(value) if isinstance(value, str) else value
 
 

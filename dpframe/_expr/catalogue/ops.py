@@ -258,7 +258,7 @@ _signature = cache(signature_of)  # of functions that are called often
 # ---- calls ---------------------------------------------------------------------------------------
 
 
-def call(name: str, *operands: Expr, args: Sequence[Any] = ()) -> Call:
+def call(name: str, *operands: Expr, args: Sequence[object] = ()) -> Call:
     """Return a call of the function ``name`` of the catalogue with all of its arguments.
 
     ``operands`` are expressions, and ``args`` plain values. It refuses operands of another kind
@@ -278,7 +278,7 @@ def call(name: str, *operands: Expr, args: Sequence[Any] = ()) -> Call:
     return Call(name, operands, tuple(checked))
 
 
-def _check_argument(op: Op, arg: Arg, given: Any) -> Any:
+def _check_argument(op: Op, arg: Arg, given: object) -> Any:
     """Return an argument as a plain value; refuse it if it is missing or not allowed.
 
     ``arg`` says which types and values are allowed, and ``given`` is the argument.
@@ -293,7 +293,7 @@ def _check_argument(op: Op, arg: Arg, given: Any) -> Any:
     return value
 
 
-def call_function(name: str, x: Expr, *args: Any, **words: Any) -> Expr:
+def call_function(name: str, x: Expr, *args: object, **words: object) -> Expr:
     """Return the expression of a user's call of a function of the catalogue.
 
     ``x`` is the operand. ``args`` and ``words`` are the arguments, with pandas' names. It refuses
@@ -309,7 +309,7 @@ def call_function(name: str, x: Expr, *args: Any, **words: Any) -> Expr:
     return op.build(x, *args, **words)
 
 
-def _fill_in_defaults(op: Op, args: Arguments, words: Mapping[str, Any]) -> list[Any]:
+def _fill_in_defaults(op: Op, args: Arguments, words: Mapping[str, object]) -> list[Any]:
     """Return all arguments of a function in their order, with defaults for those not given.
 
     It refuses arguments that the function does not have.

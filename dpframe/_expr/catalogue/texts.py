@@ -418,7 +418,7 @@ def _find_in_one(name: str) -> Callable[..., Any]:
     ``name`` is the catalogue's name of what is asked, such as "str.match".
     """
 
-    def value(x: str, *args: Any) -> Any:
+    def value(x: str, *args: object) -> Any:
         """Return what the regular expression that these arguments make finds in the text ``x``."""
         pattern = PATTERNS[name](*args)
         assert pattern is not None
@@ -468,7 +468,7 @@ def _check_flags(name: str, flags: object) -> None:
         raise BadType(f"{OPS[name].spelling} has no other flags here than re.IGNORECASE.")
 
 
-def _search(name: str, x: Expr, pat: object, case: object, flags: object, *more: Any) -> Call:
+def _search(name: str, x: Expr, pat: object, case: object, flags: object, *more: object) -> Call:
     """Return the call of a function that looks for a regular expression, which is checked first.
 
     ``name`` is the function's name in the catalogue, and ``more`` has further arguments. A compiled
@@ -563,7 +563,7 @@ def _build_replace(
     return _search("pattern.replace", x, pat, case is not False, flags, repl, most)
 
 
-def limit_matches(n: Any) -> int:
+def limit_matches(n: object) -> int:
     """Return how many matches count, -1 for all: no text has as many as `ALL_MATCHES`."""
     return int(n) if isinstance(n, int) and 0 < n < ALL_MATCHES else -1
 
@@ -974,7 +974,7 @@ register(
 )
 
 
-def text_part(x: Expr, label: str, *args: Any, **words: Any) -> Expr:
+def text_part(x: Expr, label: str, *args: object, **words: object) -> Expr:
     """Return the expression of ``x.str.label(...)``, with pandas' names and arguments.
 
     A text that was split has only ``get`` and ``len``.

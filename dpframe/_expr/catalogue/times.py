@@ -901,7 +901,7 @@ register(
 )
 
 
-def time_part(x: Expr, label: str, *args: Any, **words: Any) -> Expr:
+def time_part(x: Expr, label: str, *args: object, **words: object) -> Expr:
     """Return the expression of ``x.dt.label``, or of ``x.dt.label(...)``.
 
     Names and arguments are those of pandas, and ``x`` is a time or a duration.

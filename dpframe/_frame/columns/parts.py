@@ -55,13 +55,13 @@ class Parts(Unprinted, ABC):
                 f"Use one of {', '.join(dir(self))}."
             )
 
-    def __call__(self, *args: Any, **options: Any) -> NoReturn:
+    def __call__(self, *args: object, **options: object) -> NoReturn:
         raise BadType("what is called is a part: p['name'].str.lower(), p['when'].dt.normalize().")
 
     def __dir__(self) -> Iterable[str]:
         return sorted({*self._names()})
 
-    def __getitem__(self, key: Any) -> Any:
+    def __getitem__(self, key: object) -> Any:
         raise BadType("only .str takes brackets.")
 
     def __repr__(self) -> str:
@@ -85,7 +85,7 @@ class TextParts(Texts, Parts):
     if not TYPE_CHECKING:  # to checkers a name that is not listed is an error
         __getattr__ = _find_part
 
-    def _ask(self, name: str, *args: Any, **words: Any) -> Any:
+    def _ask(self, name: str, *args: object, **words: object) -> Any:
         """Return the column that a string method makes, such as ``.str.lower()``.
 
         ``name`` is the method, and the other arguments are its own. With ``expand=True`` the pieces
@@ -113,7 +113,7 @@ class TextParts(Texts, Parts):
             return [self._find_expressions(v) for v in value]
         return self._column._other(value) if isinstance(value, BoundColumn) else value
 
-    def _extract(self, *args: Any, **words: Any) -> Any:
+    def _extract(self, *args: object, **words: object) -> Any:
         """Return the groups of a pattern where it first matches: a frame, or one column."""
         op = _expr.OPS["str.extract"]
         try:
@@ -141,14 +141,14 @@ def _make_frame(column: Any, columns: Mapping[Any, Expr]) -> Any:
     return frame._new(frame._selection.replace_columns(dict(columns)))
 
 
-def _as_method(name: str, ask: Callable[..., Any]) -> Callable[..., Any]:
+def _as_method(name: str, ask: Callable[..., object]) -> Callable[..., Any]:
     """Return a function as a method of ``.str`` or ``.dt``, with the signature and docstring it has
     there.
 
     ``name`` is that of the method in the catalogue of expressions.
     """
 
-    def part(*args: Any, **words: Any) -> Any:
+    def part(*args: object, **words: object) -> Any:
         return ask(*args, **words)
 
     op = _expr.OPS.get(name)
@@ -188,7 +188,7 @@ class TimeParts(Times, Parts):
         """Return the column that a part is, with its arguments."""
         return self._column._new(_expr.time_part(self._column._expr, name, *args, **words))
 
-    def _isocalendar(self, *args: Any, **words: Any) -> IsoCalendar:
+    def _isocalendar(self, *args: object, **words: object) -> IsoCalendar:
         """Parts of the calendar of weeks."""
         if args or words:
             raise BadType(".dt.isocalendar takes no arguments: .dt.isocalendar().week.")
@@ -270,5 +270,5 @@ class IsoCalendar(Weeks, Parts):
     if not TYPE_CHECKING:  # to checkers a name that is not listed is an error
         __getattr__ = _find_part
 
-    def __getitem__(self, key: Any) -> Any:
+    def __getitem__(self, key: object) -> Any:
         return getattr(self, str(key))

@@ -55,13 +55,13 @@ class Side(NamedTuple):
 def merge_people(
     self: Frame,
     right: Tracked,
-    how: Any,
-    on: Any,
-    left_on: Any,
-    right_on: Any,
-    suffixes: Any,
-    max_rows: Any,
-    max_groups: Any,
+    how: object,
+    on: object,
+    left_on: object,
+    right_on: object,
+    suffixes: object,
+    max_rows: object,
+    max_groups: object,
 ) -> Frame:
     """Merge two tables of the same people, by the person and by equal values of the other keys.
 
@@ -179,7 +179,7 @@ def _list_columns(frame: Tracked) -> dict[Hashable, Expr]:
 
 
 def _pair_keys(
-    left: Tracked, right: Tracked, on: Any, left_on: Any, right_on: Any
+    left: Tracked, right: Tracked, on: object, left_on: object, right_on: object
 ) -> list[tuple[Hashable, Hashable]]:
     """Return the names of the keys on both sides, the columns that name the person among them."""
     ours, theirs = _list_columns(left), _list_columns(right)

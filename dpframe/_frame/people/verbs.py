@@ -34,7 +34,7 @@ class PersonVerbs(ABC):
     def _make_window(self, rows: int | None, least: int) -> Window:
         """Return windows of some rows; None stands for all rows up to each."""
 
-    def _apply(self, verb: PersonVerb, *args: Any, numeric_only: bool = False) -> Any:
+    def _apply(self, verb: PersonVerb, *args: object, numeric_only: bool = False) -> Any:
         """Return the result of a verb of the catalogue, after checking its arguments.
 
         ``args`` holds the further argument that some verbs take, such as ``periods``.

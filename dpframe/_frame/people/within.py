@@ -174,7 +174,7 @@ CHECKS: dict[str, Callable[[Any], Any]] = {
 def _list_verbs() -> dict[str, PersonVerb]:
     """Return the verbs of a column: entries of `WITHIN`, and those made of several entries."""
 
-    def build_entry(selection: Selection, x: Expr, *args: Any, how: str) -> Expr:
+    def build_entry(selection: Selection, x: Expr, *args: object, how: str) -> Expr:
         return build_within(selection, how, x, args)
 
     verbs = []

@@ -46,12 +46,12 @@ from dpframe.engines.rows import frame_of, rows_of
 def pipe(
     self: Frame,
     func: object,
-    *args: Any,
+    *args: object,
     bounds: Mapping[Any, tuple[float, float]] | None = None,
-    keys: Mapping[Any, Any] | None = None,
+    keys: Mapping[Any, object] | None = None,
     max_rows: int | None = None,
     max_groups: int | None = None,
-    **kwargs: Any,
+    **kwargs: object,
 ) -> Frame:
     """Apply a function of yours to the rows, if it works person by person: ``func(frame, *args,
     **kwargs)``.
@@ -125,7 +125,7 @@ def adopt(
     *,
     because: str | None = None,
     bounds: Mapping[Any, tuple[float, float]] | None = None,
-    keys: Mapping[Any, Any] | None = None,
+    keys: Mapping[Any, object] | None = None,
     max_rows: int | None = None,
     max_groups: int | None = None,
 ) -> Frame:
@@ -198,7 +198,7 @@ def adopt(
     )
 
 
-def _trace(frame: Frame, call: Callable[[Any], Any]) -> Any:
+def _trace(frame: Frame, call: Callable[[Any], object]) -> Any:
     """Return what a function makes of the tracked frame itself, if it only takes steps of single
     rows.
 

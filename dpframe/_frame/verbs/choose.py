@@ -167,7 +167,7 @@ def choose(
 # How they are put together --------------------------------------------------------------------------------
 
 
-def _most(frame: Tracked, questions: Any, caller: object, payment: Mapping[str, Any]) -> Any:
+def _most(frame: Tracked, questions: Any, caller: object, payment: Mapping[str, object]) -> Any:
     """Choose the condition, of several, that holds for most rows.
 
     ``questions`` are columns, or conditions by name. ``caller`` is the Python frame with the
@@ -192,7 +192,7 @@ def _most(frame: Tracked, questions: Any, caller: object, payment: Mapping[str, 
 
 def _own_utility(
     frame: Tracked,
-    candidates: Sequence[Any],
+    candidates: Sequence[object],
     utility: object,
     moves: float | None,
     bounds: object,
@@ -242,7 +242,7 @@ def _check_two_arguments(utility: Any) -> None:
 
 
 def _expressions(
-    frame: Tracked, candidates: Sequence[Any], utility: object, caller: Any
+    frame: Tracked, candidates: Sequence[object], utility: object, caller: Any
 ) -> tuple[list[Expr], tuple[Word, ...]]:
     """Return the utility of each candidate as an expression, and the declarations they rely on.
 
@@ -368,7 +368,7 @@ def _candidates(argument: object) -> list[Any]:
     return listed
 
 
-def _few(candidates: Sequence[Any]) -> None:
+def _few(candidates: Sequence[object]) -> None:
     if len(candidates) > CANDIDATES:
         raise BadValue(
             f"{len(candidates)} candidates are more than {CANDIDATES}: each is a pass over the rows."

@@ -47,7 +47,7 @@ class _Marked:
     def __repr__(self) -> str:
         return f"{_MARK}\n{super().__repr__()}"
 
-    def _reduce(self, op: object, name: str, **words: Any) -> Any:
+    def _reduce(self, op: object, name: str, **words: object) -> Any:
         """Warn that a sum or a mean of made-up rows says nothing of the data, and compute it.
 
         pandas calls this for every reduction; ``name`` is its verb.
@@ -282,8 +282,8 @@ def dummy(
     of: object,
     rows: int = 1000,
     *,
-    bounds: Mapping[Any, Any] | None = None,
-    keys: Mapping[Any, Any] | None = None,
+    bounds: Mapping[Any, object] | None = None,
+    keys: Mapping[Any, object] | None = None,
 ) -> pd.DataFrame:
     """Make a frame of made-up rows, to write a notebook on before there is a budget, or without
     touching it.

@@ -196,7 +196,7 @@ def names_of(argument: object, columns: Mapping[Hashable, Expr]) -> list[Hashabl
     return _validate.column_names(names, columns)
 
 
-def _objects(values: Sequence[Any]) -> Any:
+def _objects(values: Sequence[object]) -> Any:
     cells = np.empty(len(values), dtype=object)
     cells[:] = list(values)
     return cells

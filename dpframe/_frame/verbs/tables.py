@@ -326,7 +326,7 @@ def _pivot(
     share: str | None,
     margin: str,
     payment: Any,
-    names: tuple[Any, Any] = (None, None),
+    names: tuple[object, object] = (None, None),
 ) -> Any:
     """Ask for the cells of a pivot table in one release, and return the table.
 

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 # ---- dictionaries --------------------------------------------------------------------------------
 
 
-def _recode(b: Block, e: ex.Expr, v: Vector, f: Callable[[Any], Any]) -> Vector:
+def _recode(b: Block, e: ex.Expr, v: Vector, f: Callable[[Any], object]) -> Vector:
     """Return texts in which each distinct text is replaced by what ``f`` returns for it.
 
     ``f`` is called once for each distinct text. None becomes null. ``e`` is the expression, and

@@ -93,7 +93,7 @@ class ParquetSource(Source):
         return stats_of(self.files)
 
 
-def is_dictionary_of_texts(dtype: Any) -> bool:
+def is_dictionary_of_texts(dtype: object) -> bool:
     """Return whether an Arrow type is a dictionary of texts."""
     types: Any = import_module("pyarrow.types")
     return bool(types.is_dictionary(dtype) and is_text(plain_type(dtype)))
@@ -320,7 +320,7 @@ def write_example_files(table: Any, folder: Path) -> str:
     return str(folder / "*.parquet")
 
 
-def _make_example_dataset(table: Any, folder: Path) -> Any:
+def _make_example_dataset(table: object, folder: Path) -> Any:
     write_example_files(table, folder)
     return import_module("pyarrow.dataset").dataset(str(folder))
 

@@ -71,7 +71,7 @@ class LazySource(Source):
         super().__init__(schema, f"polars {text}{memory}", self._files or [text + memory])
         self._plain = self._read_here(plan)
 
-    def _read_here(self, plan: Any) -> ParquetSource | None:
+    def _read_here(self, plan: object) -> ParquetSource | None:
         """Return a source that reads the Parquet files of a plan itself; None if the plan does
         more.
 
@@ -86,7 +86,7 @@ class LazySource(Source):
         return None
 
     @staticmethod
-    def _find_paths(plan: Any) -> list[str]:
+    def _find_paths(plan: object) -> list[str]:
         """Return all paths in a plan; refuse one on another machine."""
         found = plans.paths_in(plan)
         elsewhere = next((path for path in found if "://" in path), None)
