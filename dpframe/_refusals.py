@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from typing import Any, NoReturn
+from typing import Any, NoReturn, Self
 
 from dpframe._errors import Refused
 
@@ -333,10 +333,10 @@ class Unprinted:
     def _operated(self, *others: object) -> Any:
         refuse("operator")
 
-    def __copy__(self) -> Any:
+    def __copy__(self) -> Self:
         return self
 
-    def __deepcopy__(self, memo: object) -> Any:
+    def __deepcopy__(self, memo: object) -> Self:
         return self  # nothing in it changes, and a copied budget would be a second one
 
 

@@ -144,7 +144,7 @@ def _sparse(cells: Any, kind: Kind) -> Vector:
 # ---- numbers, bools, times --------------------------------------------------------------------------------
 
 
-def _number(cells: object, arrow: Any) -> Vector:
+def _number(cells: Array, arrow: Any) -> Vector:
     """Return the cells of a column of numbers as plain arrays.
 
     ``cells`` is pandas' or numpy's array. ``arrow`` is the Arrow array below it, else None.
@@ -161,7 +161,7 @@ def _number(cells: object, arrow: Any) -> Vector:
     return Vector("number", *_split_mask(cells, 0))
 
 
-def _bool(cells: object, arrow: object) -> Vector:
+def _bool(cells: Array, arrow: object) -> Vector:
     """Return the cells of a column of bools as plain arrays.
 
     ``cells`` is pandas' or numpy's array. ``arrow`` is the Arrow array below it, else None.
@@ -230,7 +230,7 @@ def _time(cells: Any, arrow: Any) -> Vector:
     )
 
 
-def _duration_cells(cells: object, arrow: Any) -> Vector:
+def _duration_cells(cells: Array, arrow: Any) -> Vector:
     """Return the cells of a column of durations as timedelta64.
 
     ``cells`` is pandas' or numpy's array. ``arrow`` is the Arrow array below it, else None.
@@ -359,7 +359,7 @@ def _bytes_of(arrow: Any) -> Any:
     return arrow.cast(pa.large_binary())
 
 
-def _label(cells: object, arrow: object, kind: Kind = "label") -> Vector:
+def _label(cells: Array, arrow: object, kind: Kind = "label") -> Vector:
     """Return the cells of a column of objects as codes and a dictionary of plain scalars.
 
     ``arrow`` is not used. The code of a null is -1.
@@ -439,7 +439,7 @@ def look_up(table: Array, codes: Array) -> Array:
     return table.take(codes, mode="wrap")
 
 
-def fits(value: Any, dtype: Any) -> bool:
+def fits(value: Any, dtype: np.dtype[Any] | None) -> bool:
     """Return whether an integer dtype can hold a constant; None always fits.
 
     Types and constants decide, so every row gets the same answer.
@@ -465,11 +465,11 @@ def _same(cell: object) -> Any:
     return cell
 
 
-def _null(cell: object) -> Any:
+def _null(cell: object) -> None:
     return None
 
 
-def _int(cell: Any) -> Any:
+def _int(cell: Any) -> int | _Unmatched:
     """Return a whole number of an object column as Python's own.
 
     If it is too long to be printed it is `UNMATCHED`, which equals nothing.
@@ -480,7 +480,7 @@ def _int(cell: Any) -> Any:
     )  # Python may refuse to print longer ones
 
 
-def _float(cell: Any) -> Any:
+def _float(cell: Any) -> float | None:
     with np.errstate(all="ignore"):
         value = float(cell)
     return None if value != value else value + 0.0  # -0.0 equals 0.0, so it must print alike
@@ -490,7 +490,7 @@ def _decimal(cell: Any) -> Any:
     return None if cell.is_nan() else cell
 
 
-def number_text(cell: Any) -> str:
+def number_text(cell: int | float | Decimal) -> str:
     """Return a text of a number that all equal numbers share, whatever their type.
 
     No exponent makes it long, slow, or raise.
@@ -515,7 +515,7 @@ def number_text(cell: Any) -> str:
     return str(whole) if whole == cell else repr(float(cell))
 
 
-def _complex(cell: Any) -> Any:
+def _complex(cell: Any) -> _Unmatched | None:
     return None if cell.real != cell.real or cell.imag != cell.imag else UNMATCHED
 
 
@@ -538,7 +538,7 @@ def _moment(cell: Any) -> Any:
     return value
 
 
-def _duration(cell: Any) -> Any:
+def _duration(cell: Any) -> _Unmatched | None:
     return None if np.isnat(cell) else UNMATCHED
 
 

@@ -38,7 +38,7 @@ import numpy as np
 import pandas as pd
 
 from dpframe._sizes import SIZES
-from dpframe._types import Index
+from dpframe._types import Array, Index
 from dpframe.mechanisms import _sampling
 
 SHOWN = {"shown": True}  # marks a field that does not identify the question: field(metadata=SHOWN)
@@ -252,7 +252,7 @@ def _items(values: Iterable[Any]) -> bytes:
     return b"L" + b"".join(map(encode, listed))
 
 
-def _array(values: Any) -> tuple[bytes, bytes]:
+def _array(values: Array | pd.api.extensions.ExtensionArray) -> tuple[bytes, bytes]:
     """Return the tag and the body of the bytes that encode an array: its dtype, shape and cells.
 
     The tag says the type, and `encode` puts both together.

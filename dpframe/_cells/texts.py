@@ -60,7 +60,7 @@ def text_of(cell: object) -> str | None:
     return f"p{cell.freqstr} {cell.ordinal}" if isinstance(cell, pd.Period) else None
 
 
-def _moment(cell: Any) -> str | None:
+def _moment(cell: pd.Timestamp) -> str | None:
     """Return the text of a time that is a key; None if it cannot be read back.
 
     Its year must have four digits, and its zone a distance from UTC in whole minutes.

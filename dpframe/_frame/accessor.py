@@ -5,10 +5,10 @@ The accessor holds nothing. pandas makes a new one at every access.
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterable
+from collections.abc import Callable, Hashable, Iterable
 from html import escape
 from inspect import isfunction
-from typing import Any, NoReturn, cast
+from typing import Any, Never, NoReturn, cast
 
 import pandas as pd
 
@@ -173,7 +173,7 @@ class _RefusesAll:
         self._of._refuse()
 
 
-def _refuse_verb(name: str) -> Any:
+def _refuse_verb(name: str) -> Callable[..., Never]:
     """Return a method for a derived frame that refuses a verb by its name."""
 
     def verb(self: DerivedFrame, *args: object, **kwargs: object) -> NoReturn:

@@ -413,7 +413,7 @@ class PrivateColumn(OperatorMethods, BoundColumn):
         }
         return [name for name in super().__dir__() if name not in other]
 
-    def __repr__(self) -> Any:
+    def __repr__(self) -> builtins.str:
         return f"PrivateColumn {self._expr} ({self._expr.kind})"
 
 

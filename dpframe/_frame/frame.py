@@ -192,7 +192,7 @@ class PrivateFrame(OperatorMethods, Tracked):
         """The names of the columns."""
         return pd.Index(list(self._selection.columns), tupleize_cols=False)
 
-    def _across(self, aggregate: str, payment: Mapping[str, object]) -> Any:
+    def _across(self, aggregate: str, payment: Mapping[str, object]) -> PrivateColumn:
         """Return a column with an aggregate of each row's cells, for a verb with ``axis=1``.
 
         ``aggregate`` is the verb, such as "sum". Nothing is released, so a price in ``payment`` is
@@ -391,7 +391,7 @@ class PrivateFrame(OperatorMethods, Tracked):
             )
         return cast(Model, own(self, X, y, bounds, payment))
 
-    def _find_unknown(self, name: str) -> Any:
+    def _find_unknown(self, name: str) -> PrivateColumn:
         """Return the column of this name, or refuse a verb that frames do not have."""
         if name.startswith("_"):
             raise AttributeError(name)

@@ -360,7 +360,7 @@ class PrivateGroupBy(Measurable):
         asked = self._chosen[0] if self._single and self._chosen else None
         return NotOffered(use_own_names(text, self._selection, asked))
 
-    def _find_unknown(self, name: str) -> Any:
+    def _find_unknown(self, name: str) -> PrivateGroupBy:
         """Return these groups with the column of this name, or refuse a verb that groups do not
         have."""
         if name.startswith("_"):

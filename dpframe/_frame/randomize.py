@@ -171,7 +171,7 @@ def rounded_places(values: NDArray[np.float64], kind: ReportKind) -> Array:
     return round_to_points(_rows.count_steps(values, grid), grid.width, kind.response.k)
 
 
-def labels_of(keys: Keys, other: object) -> list[Any]:
+def labels_of(keys: Keys, other: object) -> list[object]:
     """Return the values that a report can have, in order and with None for null.
 
     ``keys`` are the listed values. ``other`` names one value more, or is None.

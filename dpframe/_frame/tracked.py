@@ -166,7 +166,7 @@ def person_of(of: Selection) -> str:
     return repr(_person(of))
 
 
-def _person(of: Selection) -> Any:
+def _person(of: Selection) -> Hashable | list[Hashable]:
     people = of.schema.unit.people
     shown = {expr: name for name, expr in of.columns.items() if expr in people}
     names = [shown.get(leaf, leaf.name) for leaf in people]

@@ -318,7 +318,7 @@ class Sought:
         return f"{self.expr} over keys to be found"
 
 
-def _check_label(label: object, keys: Keys, name: Hashable) -> None:
+def _check_label(label: Hashable, keys: Keys, name: Hashable) -> None:
     """Refuse a label for the group of other keys that is no plain value, or is a listed key.
 
     ``name`` is the name of the column, for the error.

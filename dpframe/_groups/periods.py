@@ -249,7 +249,9 @@ def rule_of(grouper: Any) -> Rule:
     return Rule(grouper.freq, grouper.closed, grouper.label)
 
 
-def grouper_for(freq: Any, key: Hashable, closed: Any, label: Any, origin: Any, offset: Any) -> Any:
+def grouper_for(
+    freq: Any, key: Hashable, closed: Any, label: Any, origin: Any, offset: Any
+) -> pd.Grouper:
     """Return a ``pd.Grouper`` of these arguments; an error of pandas becomes an error of
     dpframe."""
     if freq is None or isinstance(freq, bool | int | float):

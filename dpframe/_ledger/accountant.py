@@ -17,7 +17,7 @@ import zlib
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager, suppress
 from fractions import Fraction
-from typing import Any, NamedTuple, NoReturn, TypeAlias
+from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn, TypeAlias
 from uuid import uuid4
 
 import pandas as pd
@@ -54,6 +54,9 @@ from dpframe._plans.plan import Plan
 from dpframe._types import Json, Raw
 from dpframe.accounting import open_filter
 from dpframe.accounting._filter import Charge, Filter, Limits
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
 
 DEBITS = ["when", "question", "mechanism", "scale", "epsilon", "delta", "used", "declared", "name"]
 DECLARED = ("what", "value", "where")
@@ -371,7 +374,7 @@ class Accountant:
 
     # Writing ----------------------------------------------------------------------------------------------------------------
 
-    def _alone(self) -> AbstractContextManager[Any]:
+    def _alone(self) -> AbstractContextManager[bool]:
         """Return the lock that keeps other threads out of the accountant for a block. A forked copy
         of the process is refused."""
         # Before the lock: a thread that does not exist in a forked child may have held it.
@@ -614,7 +617,7 @@ class Accountant:
     def _entries(self, kind: str) -> list[Entry]:
         return [e for e in self._store.entries(self._population) if e.kind == kind]
 
-    def plot(self, ax: Any = None) -> Any:
+    def plot(self, ax: Any = None) -> Axes:
         """Plot the used share of the budget after each debit, over time. ``ax`` are matplotlib axes
         to draw on; axes are returned.
 

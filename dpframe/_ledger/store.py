@@ -27,7 +27,7 @@ import numpy as np
 
 from dpframe._errors import BadType, BadValue, LedgerError, SessionError
 from dpframe._plans.plan import Plan
-from dpframe._types import Json, Raw
+from dpframe._types import Array, Json, Raw
 from dpframe.accounting._filter import Charge
 from dpframe.accounting.loss import Events, loss_from_json
 from dpframe.mechanisms import _sampling
@@ -362,7 +362,7 @@ def unpack(packed: Sequence[Any]) -> list[Any]:
     return [decode_payload(p) for p in packed]
 
 
-def decode_payload(p: Any) -> Any:
+def decode_payload(p: Any) -> Array:
     """Return one array of a release from what `pack` made of it for JSON."""
     if isinstance(p, list):
         return np.array([[int(x) for x in row] for row in p], dtype=object)

@@ -437,7 +437,7 @@ class Plan:
         )
 
 
-def _write_cells(cells: Sequence[Cell]) -> list[list[Any]]:
+def _write_cells(cells: Sequence[Cell]) -> list[list[object]]:
     """Return the outputs of a plan as JSON values, which `_read_cell` reads back."""
     return [
         [

@@ -14,7 +14,7 @@ import sys
 from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass
 from functools import partial
-from types import CodeType, ModuleType
+from types import CodeType, FunctionType, ModuleType
 from typing import Any
 
 import numpy as np
@@ -362,7 +362,7 @@ def _contents(value: object) -> list[tuple[str, Any]]:
     )
 
 
-def _outside(function: Any) -> list[tuple[str, Any]]:
+def _outside(function: FunctionType) -> list[tuple[str, Any]]:
     """Return the values that a function's code can name: globals, closure variables, defaults.
 
     A global with the name of an attribute that the code reads is among them: `co_names` holds both.

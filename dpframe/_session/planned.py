@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from dpframe._errors import SessionError
+from dpframe._types import Array
 
 
 class Planned:
@@ -59,7 +60,7 @@ class Planned:
     def __len__(self) -> int:
         return len(self.answer)
 
-    def __iter__(self) -> Iterator[Any]:
+    def __iter__(self) -> Iterator[object]:
         return iter(self.answer)
 
     def __getitem__(self, key: object) -> Any:
@@ -110,7 +111,7 @@ class Planned:
     def __str__(self) -> str:
         return str(self._answers[0]) if self._answers else repr(self)
 
-    def __array__(self, dtype: Any = None, copy: bool | None = None) -> Any:
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> Array:
         return np.array(self.answer, dtype=dtype, copy=copy)
 
     def __array_ufunc__(self, ufunc: object, method: str, *inputs: object, **words: object) -> Any:

@@ -20,7 +20,7 @@ from __future__ import annotations
 
 import pickle
 import warnings
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass, field
 from html import escape
 from typing import Any
@@ -337,7 +337,7 @@ def check_neighbours(
         )
 
 
-def _person_columns(frame: pd.DataFrame, unit: object) -> list[Any]:
+def _person_columns(frame: pd.DataFrame, unit: object) -> list[Hashable]:
     return _validate.column_names(
         unit if isinstance(unit, list) else [unit], dict.fromkeys(frame.columns)
     )

@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dpframe._errors import BadType, BadValue
+from dpframe._types import Array
 from dpframe.audit._reading import THERE, AnswerShape, unhashable
 
 Floats = NDArray[np.float64]
@@ -101,7 +102,7 @@ def _clean(values: object) -> Floats:
     return np.where(np.isnan(numbers), np.inf, numbers)
 
 
-def low_bit(values: Any) -> Any:
+def low_bit(values: Any) -> Floats:
     """Return the exponent of the last binary digit of each number: 0 for odd integers, negative for
     fractions. Audits try it, since sloppy noise leaks through last digits."""
     mantissa, exponent = np.frexp(values.astype(np.float64))
@@ -263,7 +264,7 @@ def find(
         )
         inside = frozenset(chosen)
 
-        def within(read: Any) -> Any:
+        def within(read: Any) -> list[float]:
             return [float(label in inside) for label in read]
 
         return Event("label", ">=", 1.0, tuple(chosen), event.of_neighbour, shape, within)
@@ -290,21 +291,21 @@ def prove(
     return TestedEvent(event, (counts[0], counts[1]), max(0.0, *proven))
 
 
-def hits(values: Any, thresholds: Any) -> tuple[Any, Any, Any]:
+def hits(values: Floats, thresholds: Array) -> tuple[Any, Any, Any]:
     """Return the numbers of values at least, at most, and exactly at each threshold."""
     values = np.sort(values)
     below, up_to = (np.searchsorted(values, thresholds, side=side) for side in ("left", "right"))
     return len(values) - below, up_to, up_to - below
 
 
-def loss(p: object, n: int, q: object, m: int, delta: float, risk: float) -> Any:
+def loss(p: object, n: int, q: object, m: int, delta: float, risk: float) -> Floats:
     """Return ln((P - delta) / Q) with P and Q replaced by their Clopper-Pearson bounds, at half the
     risk each."""
     low, high = at_least(p, n, risk / 2), at_most(q, m, risk / 2)
     return np.where(low > delta, np.log(np.maximum(low - delta, 1e-300) / high), -np.inf)
 
 
-def at_least(successes: object, n: int, risk: float) -> Any:
+def at_least(successes: object, n: int, risk: float) -> Floats:
     """Return a lower bound on a probability from its successes in n trials (Clopper and Pearson
     1934). It fails with probability ``risk`` at most."""
     from scipy.special import betaincinv
@@ -313,7 +314,7 @@ def at_least(successes: object, n: int, risk: float) -> Any:
     return np.where(k > 0, betaincinv(np.maximum(k, 1), n - k + 1, risk), 0.0) * (1 - _CAUTION)
 
 
-def at_most(successes: object, n: int, risk: float) -> Any:
+def at_most(successes: object, n: int, risk: float) -> Floats:
     """Return an upper bound on a probability from its successes in n trials (Clopper and Pearson
     1934). It fails with probability ``risk`` at most."""
     from scipy.special import betainccinv
@@ -323,7 +324,7 @@ def at_most(successes: object, n: int, risk: float) -> Any:
     return np.minimum(bounds * (1 + _CAUTION), 1.0)
 
 
-def read_for_score(draws: Any, shape: AnswerShape) -> Any:
+def read_for_score(draws: Any, shape: AnswerShape) -> Floats | list[Any]:
     """Return the draws as a caller's score gets them: a matrix if answers are rows of the same
     numbers, else a list."""
     return shape.read(draws) if shape.numbers is None or shape.regular else list(draws)

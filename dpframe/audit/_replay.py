@@ -346,7 +346,7 @@ def _changes(frame: pd.DataFrame, other: pd.DataFrame) -> tuple[int, int]:
     return (a - b).total(), (b - a).total()
 
 
-def _model(side: object, terms: Json) -> Session:
+def _model(side: pd.DataFrame, terms: Json) -> Session:
     """Return a session with the given ``open`` arguments on a copy of the frame. A frame that has a
     session is refused."""
     if not isinstance(side, pd.DataFrame):

@@ -14,6 +14,7 @@ from functools import cache
 from importlib import import_module
 from importlib.util import find_spec
 from itertools import pairwise
+from types import ModuleType
 from typing import Any
 
 import numpy as np
@@ -43,7 +44,7 @@ def available(rows: int) -> bool:
 
 
 @cache
-def load_kernels() -> Any:
+def load_kernels() -> ModuleType:
     """Return the module of kernels. It imports numba, which takes a while."""
     return import_module("dpframe.engines.people_kernels")
 

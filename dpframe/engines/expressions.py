@@ -125,7 +125,7 @@ class Block:
         v = self.vector(e)
         return v.values if v.null is None else v.values & ~v.null
 
-    def floats(self, e: ex.Expr) -> Any:
+    def floats(self, e: ex.Expr) -> np.float64 | Array:
         """Return the values of a number as float64, with NaN for null; a constant stays a
         scalar."""
         return np.float64(e.value) if isinstance(e, ex.Constant) else as_floats(self.vector(e))

@@ -341,7 +341,7 @@ def _columns(thing: object) -> Iterator[Column]:
             yield from _columns(getattr(thing, field.name))
 
 
-def place_of_text(text: str) -> Any:
+def place_of_text(text: str) -> int | float | str:
     """Return the value by which a group key in text form is sorted.
 
     The first letter tells its type: n for numbers, t for times, p for periods. Other keys are

@@ -524,7 +524,7 @@ class Pairs(NamedTuple):
     table: bool = False  # those arrays have a row a person and a column a group
 
     @property
-    def at(self) -> Any:
+    def at(self) -> slice | Array:
         """Where the pairs stand in such an array."""
         return slice(None) if self.places is None else self.places
 

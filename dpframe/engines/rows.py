@@ -22,7 +22,7 @@ from dpframe._cells.codec import Finder, finder_of_forms, forms_of
 from dpframe._cells.columns import Vector, objects, plain, prepare
 from dpframe._errors import BadType
 from dpframe._expr import NO_KEYS, Column, Expr, Key, Within
-from dpframe._types import Array
+from dpframe._types import Array, Floats
 from dpframe.engines.expressions import Readable, evaluate, predicate
 from dpframe.engines.people import people_of
 from dpframe.engines.within.cache import WithinCache
@@ -162,7 +162,7 @@ def _without_views(dtype: Any) -> Any:
     return dtype
 
 
-def _of_categories(v: Vector) -> Any:
+def _of_categories(v: Vector) -> Array | pd.api.extensions.ExtensionArray:
     """Return the cells of a column with a dictionary, as an array of strings or of objects.
 
     ``v`` has a code for each cell, -1 for a null.
@@ -302,7 +302,7 @@ def joined(arrays: Sequence[Any]) -> Any:
 
 
 @np.errstate(all="ignore")
-def numbers(rows: FrameRows, exprs: Sequence[Expr]) -> list[Any]:
+def numbers(rows: FrameRows, exprs: Sequence[Expr]) -> list[Floats]:
     """Return the values of several expressions as arrays of doubles, NaN for a null."""
     numbers = []
     for expr in exprs:
@@ -458,7 +458,7 @@ def with_room_for_nulls(array: Any) -> Any:
     return array if masked or isinstance(array.dtype, kept) else objects(array)
 
 
-def take_cells(array: Any, places: Places) -> Any:
+def take_cells(array: Any, places: Places) -> Array | pd.api.extensions.ExtensionArray:
     """Return the cells of an array at some places, null where a place is -1."""
     if isinstance(array, np.ndarray) and not array.dtype.isnative:
         array = array.astype(array.dtype.newbyteorder("="))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Mapping, Sequence
+from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import replace
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any
@@ -229,11 +229,11 @@ class _Model(ABC):
         """Return the loss whose sum over the rows is minimised."""
 
     @abstractmethod
-    def _target(self, frame: PrivateFrame, expr: Expr, name: object, bounds: object) -> Target:
+    def _target(self, frame: PrivateFrame, expr: Expr, name: Hashable, bounds: object) -> Target:
         """Return the target with its bounds or its two classes."""
 
     def _list_declared_classes(
-        self, frame: PrivateFrame, target: Target, name: object
+        self, frame: PrivateFrame, target: Target, name: Hashable
     ) -> list[Word]:
         return []
 

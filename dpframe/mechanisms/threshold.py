@@ -460,7 +460,7 @@ def _laplace_above(a: float, components: int, t: Floats) -> Floats:
     return probability
 
 
-def _choose(n: Any, k: int) -> Any:
+def _choose(n: Any, k: int) -> float:
     """Return the binomial coefficient of n over k, in doubles; ``n`` may be a large number or an
     array."""
     product = 1.0

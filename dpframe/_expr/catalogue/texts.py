@@ -605,7 +605,7 @@ def _extract_one(x: Expr, pat: str | re.Pattern[str], flags: int = 0, expand: bo
     return next(iter(found.values()))
 
 
-def name_groups(pattern: str) -> list[Any]:
+def name_groups(pattern: str) -> list[object]:
     """Return what pandas calls the columns of the groups of a regular expression.
 
     They are the names of the groups, or numbers from 0.

@@ -137,7 +137,7 @@ def _extreme(
     column: object,
     q: object,
     bounds: BoundsLike,
-    resolution: object,
+    resolution: float | None,
     payment: Mapping[str, object],
 ) -> Any:
     """Ask for a quantile near the least or the greatest value, as the verbs `min` and `max` do.
@@ -155,7 +155,7 @@ def _at(
     levels: Asked,
     column: Any,
     bounds: BoundsLike,
-    resolution: object,
+    resolution: float | None,
     payment: Any,
     how: str = "quantile",
 ) -> Any:

@@ -432,7 +432,7 @@ class PersonGroupBy(PersonVerbs, Unprinted):
 
     # Everything else is refused ------------------------------------------------------------------
 
-    def _refuse_name(self, name: str) -> Any:
+    def _refuse_name(self, name: str) -> PersonGroupBy:
         """Return a column by its name, or refuse a verb that these groups do not have."""
         if name.startswith("_"):
             raise AttributeError(name)

@@ -38,7 +38,7 @@ from dpframe._session.derived import (
 )
 from dpframe._session.door import read_private
 from dpframe._session.session import Session
-from dpframe._types import Arguments
+from dpframe._types import Arguments, Array
 from dpframe.engines.people import people_of
 from dpframe.engines.rows import frame_of, rows_of
 
@@ -307,7 +307,7 @@ def _check_owner(other: pd.DataFrame, base: Session) -> None:
         )
 
 
-def _labels_of(frame: pd.DataFrame, base: Session) -> Any:
+def _labels_of(frame: pd.DataFrame, base: Session) -> Array:
     """Return the hidden name of each row's person, by the index labels of the opened frame.
 
     Refuse labels that the opened frame does not have, or has twice.

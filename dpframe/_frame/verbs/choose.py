@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from inspect import signature
-from types import SimpleNamespace
+from types import FrameType, SimpleNamespace
 from typing import Any, Final, Unpack, cast
 
 import numpy as np
@@ -167,7 +167,7 @@ def choose(
 # How they are put together --------------------------------------------------------------------------------
 
 
-def _most(frame: Tracked, questions: Any, caller: object, payment: Mapping[str, object]) -> Any:
+def _most(frame: Tracked, questions: Any, caller: FrameType, payment: Mapping[str, object]) -> Any:
     """Choose the condition, of several, that holds for most rows.
 
     ``questions`` are columns, or conditions by name. ``caller`` is the Python frame with the
@@ -196,7 +196,7 @@ def _own_utility(
     utility: object,
     moves: float | None,
     bounds: object,
-    caller: object,
+    caller: FrameType,
 ) -> tuple[Scored, tuple[Word, ...]]:
     """Return a user's utility as an output for each candidate, and the declarations it relies on.
 
@@ -307,7 +307,7 @@ def _hull(
     )
 
 
-def _row_wise(value: object) -> Any:
+def _row_wise(value: object) -> object:
     if isinstance(value, BoundColumn | str) or hasattr(value, "_eval_expression"):
         return value
     raise BadType(f"the utility's function returned a {type(value).__name__}: {_ONE_ROW}")

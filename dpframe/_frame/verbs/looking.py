@@ -29,7 +29,7 @@ from dpframe._refusals import refuse
 from dpframe._session.card import Card
 from dpframe._session.data import leaves_of
 from dpframe._session.terms import declarations
-from dpframe._types import Series
+from dpframe._types import Array, Series
 from dpframe.engines.rows import FrameRows, frame_of
 
 _MARK = "made-up rows: drawn from declared bounds and keys and from dtypes, not from the data"
@@ -428,7 +428,7 @@ def public_dtype(dtype: object) -> Any:
     return dtype.subtype if isinstance(dtype, pd.SparseDtype) else dtype
 
 
-def _even(seed: str, rows: int) -> Any:
+def _even(seed: str, rows: int) -> Array:
     """Return numbers in [0, 1), evenly spread, that a text decides."""
     stream = hashlib.shake_256(seed.encode("utf-8", "surrogatepass")).digest(8 * rows)
     return (np.frombuffer(stream, dtype="<u8") >> np.uint64(11)) * 2.0**-53

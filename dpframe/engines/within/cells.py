@@ -500,7 +500,7 @@ class Cells:
         return Vector("bool", again)
 
 
-def _find_bound(dtype: np.dtype[Any], upper: bool) -> Any:
+def _find_bound(dtype: np.dtype[Any], upper: bool) -> bool | int | float:
     """Return the greatest value that a dtype can hold if ``upper``, else the least one."""
     if dtype.kind == "b":
         return upper
