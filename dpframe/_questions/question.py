@@ -38,7 +38,7 @@ from dpframe._questions.identity import (
     rearrange_parts,
 )
 from dpframe._statistics.engine import Engine, Scope
-from dpframe._types import Array, Raw
+from dpframe._types import Array, Ends, Raw
 from dpframe.accounting._filter import Price
 from dpframe.mechanisms._base import Form
 
@@ -77,9 +77,7 @@ def read_numbers(plan: Plan, raw: Raw, place: int) -> Array:
     )
 
 
-def enclose_output(
-    plan: Plan, raw: Raw, place: int, level: float, about: About = NOISE
-) -> tuple[Any, Any]:
+def enclose_output(plan: Plan, raw: Raw, place: int, level: float, about: About = NOISE) -> Ends:
     """Return the confidence interval of one output of a release, as the low and the high end of
     each group. ``place`` is the index of the output. ``about`` says whether noise alone is covered,
     or the sampling of a population too."""
@@ -108,16 +106,14 @@ def enclose_output(
     return np.maximum(low, aggregate.least_shown), np.maximum(high, aggregate.least_shown)
 
 
-def show_ends(cell: Cell, low: Array, high: Array) -> tuple[Any, Any]:
+def show_ends(cell: Cell, low: Array, high: Array) -> Ends:
     """Return the ends of intervals, with seconds as durations or times, rounded outwards."""
     if not cell.duration:
         return low, high
     return show_seconds(low, cell, "down"), show_seconds(high, cell, "up")
 
 
-def _enclose_chosen_quantile(
-    plan: Plan, raw: Raw, cell: Cell, level: float, about: About
-) -> tuple[Any, Any]:
+def _enclose_chosen_quantile(plan: Plan, raw: Raw, cell: Cell, level: float, about: About) -> Ends:
     """Return the confidence interval of a quantile that a noisy choice found. Other quantiles
     chosen in the same release narrow it.
 

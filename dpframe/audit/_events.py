@@ -291,7 +291,7 @@ def prove(
     return TestedEvent(event, (counts[0], counts[1]), max(0.0, *proven))
 
 
-def hits(values: Floats, thresholds: Array) -> tuple[Any, Any, Any]:
+def hits(values: Floats, thresholds: Array) -> tuple[Array, Array, Array]:
     """Return the numbers of values at least, at most, and exactly at each threshold."""
     values = np.sort(values)
     below, up_to = (np.searchsorted(values, thresholds, side=side) for side in ("left", "right"))

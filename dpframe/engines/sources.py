@@ -37,6 +37,7 @@ _ODD = np.uint64(0x9E3779B97F4A7C15)
 _UNKNOWN = object()
 _ROW = 160  # bytes that the engine for frames takes for a row of a person, beside its cells
 _TEXT = 48  # bytes of a text, about
+ArrowTables = Iterator[Any]  # tables or record batches of pyarrow, which has no types
 Task = Callable[[Any], Any]  # a function of an engine that holds some rows
 
 
@@ -158,7 +159,7 @@ class Source(ABC):
         return frame
 
     @abstractmethod
-    def _scan(self, names: list[str]) -> Iterator[Any]:
+    def _scan(self, names: list[str]) -> ArrowTables:
         """Yield the rows as tables or record batches of Arrow, with the columns ``names``.
 
         There is at least one column.

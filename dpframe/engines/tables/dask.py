@@ -23,7 +23,7 @@ from dpframe._errors import BadType
 from dpframe._expr import Column
 from dpframe._types import Series
 from dpframe.engines.people import bytes_of_text
-from dpframe.engines.sources import Source, Task, assign_lots, cast_batch, series_of
+from dpframe.engines.sources import ArrowTables, Source, Task, assign_lots, cast_batch, series_of
 from dpframe.engines.steadiness import Answers, FoundHazard, HazardAnswer
 from dpframe.engines.tables.kinds import TableKind, register_kind
 
@@ -73,7 +73,7 @@ class DaskSource(Source):
         types = [self.types[self.names.index(n)] for n in names]
         return _Shape(names, schema, types, list(self._frame_of_dask._meta[names].dtypes))
 
-    def _scan(self, names: list[str]) -> Iterator[Any]:
+    def _scan(self, names: list[str]) -> ArrowTables:
         """Yield the partitions as tables of Arrow, computed one after the other."""
         some, shape = self._frame_of_dask[names], self._shape(names)
         for i in range(some.npartitions):

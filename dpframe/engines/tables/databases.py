@@ -15,6 +15,7 @@ from urllib.parse import quote
 from dpframe._errors import BadType, BadValue, NotOffered
 from dpframe._sizes import SIZES
 from dpframe.engines.sources import (
+    ArrowTables,
     Counting,
     NamedTable,
     Source,
@@ -264,7 +265,7 @@ class DuckSource(Source):
                 return Counting(database, ROWS, WIDTH)
         return None
 
-    def _scan(self, names: list[str]) -> Iterator[Any]:
+    def _scan(self, names: list[str]) -> ArrowTables:
         with self._stream(self._relation.project(", ".join(map(quote_name, names)))) as stream:
             yield from stream  # an open stream would block the connection
 
@@ -404,7 +405,7 @@ class SqliteSource(Source):
             return None
         return Counting(SqliteDatabase(self._connection), quote_name(self._name))
 
-    def _scan(self, names: list[str]) -> Iterator[Any]:
+    def _scan(self, names: list[str]) -> ArrowTables:
         """Yield tables of Arrow with the columns ``names``.
 
         Texts are fetched as bytes, so that one that is not UTF-8 raises nothing.

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import glob
 import os
-from collections.abc import Hashable, Iterator
+from collections.abc import Hashable
 from contextlib import suppress
 from importlib import import_module
 from typing import Any, ClassVar
 
 from dpframe._errors import BadValue, NotOffered
 from dpframe._sizes import SIZES
-from dpframe.engines.sources import Source, stats_of
+from dpframe.engines.sources import ArrowTables, Source, stats_of
 from dpframe.engines.steadiness import Answers, FoundHazard, HazardAnswer, judge
 from dpframe.engines.tables import polars_plans as plans
 from dpframe.engines.tables.arrow import (
@@ -113,7 +113,7 @@ class LazySource(Source):
         }
         return sorted(file for file in known if not os.path.isdir(file))
 
-    def _scan(self, names: list[str]) -> Iterator[Any]:
+    def _scan(self, names: list[str]) -> ArrowTables:
         """Yield tables of Arrow with the columns ``names``, run by polars or read from Parquet
         files."""
         if self._plain is not None:

@@ -24,6 +24,7 @@ from dpframe._expr import Column
 from dpframe._sizes import SIZES
 from dpframe._types import Series
 from dpframe.engines.sources import (
+    ArrowTables,
     Counting,
     Source,
     Task,
@@ -135,7 +136,7 @@ class SparkSource(Source):
         if self._view is not None:
             self._spark.sparkSession.catalog.dropTempView(self._view)
 
-    def _scan(self, names: list[str]) -> Iterator[Any]:
+    def _scan(self, names: list[str]) -> ArrowTables:
         pa: Any = import_module("pyarrow")
         rows = self._some(names).mapInArrow(_as_bytes, "found binary").toLocalIterator()
         for row in rows:
