@@ -150,7 +150,7 @@ _series_accessor(_first)
 
 
 @property  # type: ignore[misc]  # which classes of pandas get below
-def _of_groups(groups: Any) -> Any:
+def _of_groups(groups: object) -> Any:
     """``.dp`` of groups that pandas made: what says how to make them of a tracked frame."""
     return import_module("dpframe._frame.accessor").of_groups(groups)
 

@@ -8,7 +8,6 @@ import json
 import platform
 import sys
 from importlib import metadata
-from typing import Any
 
 import pandas as pd
 
@@ -17,10 +16,11 @@ from dpframe._frame.sources import recognise_source
 from dpframe._frame.verbs.looking import public_dtype
 from dpframe._ledger.history import as_json, as_text
 from dpframe._session.card_writing import to_fill_in
+from dpframe._types import Series
 from dpframe.datasets import BOUNDS, KEYS, visits
 
 
-def _show(line: str, answer: Any, interval: Any, price: float) -> None:
+def _show(line: str, answer: object, interval: object, price: float) -> None:
     """Print one line of the demo as typed, with its answer, its interval and its price in
     epsilon."""
     print(f"\n>>> {line}\n{answer}")
@@ -30,7 +30,7 @@ def _show(line: str, answer: Any, interval: Any, price: float) -> None:
         print(f"price epsilon {price:g}")
 
 
-def _table(answer: pd.Series[Any]) -> pd.DataFrame:
+def _table(answer: Series) -> pd.DataFrame:
     frame = answer.to_frame(answer.name or "size")
     interval: pd.DataFrame = answer.dp.interval()
     return frame.join(interval).round(1)

@@ -45,7 +45,7 @@ def was_entered(error: TypeError) -> bool:
 def correct_arguments(
     verb: FunctionType,
     positional: Sequence[object],
-    named: Mapping[str, Any],
+    named: Mapping[str, object],
     defaults: Mapping[str, object],
     given: int = 1,
 ) -> dict[str, Any]:

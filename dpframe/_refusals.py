@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from typing import Any, NoReturn
+from typing import Any, NoReturn, Self
 
 from dpframe._errors import Refused
 
@@ -301,7 +301,7 @@ class Unprinted:
     def __contains__(self, value: object) -> bool:
         refuse("iteration")
 
-    def __array__(self, *args: Any, **kwargs: Any) -> Any:
+    def __array__(self, *args: object, **kwargs: object) -> Any:
         refuse("__array__")
 
     def __float__(self) -> float:
@@ -316,25 +316,27 @@ class Unprinted:
     def __complex__(self) -> complex:
         refuse("number")
 
-    def __array_ufunc__(self, ufunc: Any, method: Any, *inputs: Any, **options: Any) -> Any:
+    def __array_ufunc__(
+        self, ufunc: object, method: object, *inputs: object, **options: object
+    ) -> Any:
         refuse("__array__")
 
-    def __dataframe__(self, *args: Any, **kwargs: Any) -> NoReturn:
+    def __dataframe__(self, *args: object, **kwargs: object) -> NoReturn:
         refuse("__array__")
 
-    def __arrow_c_stream__(self, *args: Any, **kwargs: Any) -> NoReturn:
+    def __arrow_c_stream__(self, *args: object, **kwargs: object) -> NoReturn:
         refuse("__array__")
 
     def __reduce__(self) -> NoReturn:
         refuse("pickle")
 
-    def _operated(self, *others: Any) -> Any:
+    def _operated(self, *others: object) -> Any:
         refuse("operator")
 
-    def __copy__(self) -> Any:
+    def __copy__(self) -> Self:
         return self
 
-    def __deepcopy__(self, memo: object) -> Any:
+    def __deepcopy__(self, memo: object) -> Self:
         return self  # nothing in it changes, and a copied budget would be a second one
 
 

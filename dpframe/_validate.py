@@ -301,7 +301,7 @@ def choice(value: object, name: str, options: Iterable[str]) -> str:
     return value
 
 
-def column_names(names: Iterable[Any], columns: Iterable[Hashable]) -> list[Hashable]:
+def column_names(names: Iterable[object], columns: Iterable[Hashable]) -> list[Hashable]:
     """Return the names of several columns, and refuse unknown and repeated ones. ``columns`` are
     the existing names."""
     checked = [column_name(name, columns) for name in names]
@@ -311,7 +311,7 @@ def column_names(names: Iterable[Any], columns: Iterable[Hashable]) -> list[Hash
     return checked
 
 
-def column_name(name: Any, columns: Iterable[Hashable]) -> Hashable:
+def column_name(name: object, columns: Iterable[Hashable]) -> Hashable:
     """Return the name of one column, and refuse positions, lists, functions and unknown names.
     ``columns`` are the existing names."""
     if type(name) is str and isinstance(columns, dict) and name in columns:  # as most are given

@@ -7,7 +7,7 @@ on private ones. Notebook 08 and docs/explain/why.md run them all.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
@@ -199,7 +199,7 @@ class Participation:
 
 
 def participation(
-    release: Callable[[pd.DataFrame], Any], frame: pd.DataFrame, person: Any
+    release: Callable[[pd.DataFrame], object], frame: pd.DataFrame, person: object
 ) -> Participation:
     """Return what a release says on the frame, and on the frame without one row. ``person`` is the
     label of that row.
@@ -235,7 +235,7 @@ def best_guess(epsilon: float) -> float:
     return float(1 / (1 + np.exp(-value)))
 
 
-def _columns(frame: pd.DataFrame, on: Sequence[str]) -> list[Any]:
+def _columns(frame: pd.DataFrame, on: Sequence[str]) -> list[Hashable]:
     if isinstance(on, str) or not list(on):
         raise BadValue("on= must be a list of at least one column that both tables have.")
     return _validate.column_names(on, list(frame.columns))

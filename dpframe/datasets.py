@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Iterable
 
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
 from dpframe import _pandas
+from dpframe._types import Array
 
 __all__ = [
     "BOUNDS",
@@ -311,7 +312,7 @@ def subsets(people: int, questions: int, seed: int = 0) -> NDArray[np.bool_]:
     return np.random.default_rng([seed, 7]).random((questions, people)) < 0.5
 
 
-def _texts(labels: Any, codes: NDArray[Any]) -> Any:
+def _texts(labels: Iterable[str], codes: Array) -> pd.api.extensions.ExtensionArray:
     """Return the label of each code, null for -1, in pandas' own text dtype: only the few labels
     are converted, not each row."""
     return pd.array(list(labels), dtype="str").take(codes, allow_fill=True)

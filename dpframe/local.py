@@ -30,6 +30,7 @@ from dpframe._expr import Column
 from dpframe._frame.randomize import labels_of, number_kind, rounded_places
 from dpframe._groups.keys import Keys, keys_for
 from dpframe._session.data import ATTR as SESSION
+from dpframe._types import Index, Series
 from dpframe.accounting import _search
 from dpframe.mechanisms._sampling import exp_interval
 from dpframe.mechanisms.response import Response
@@ -165,7 +166,12 @@ def sample_size(
 
 
 def answer(
-    value: Any, *, epsilon: Real, keys: Any = None, bounds: Any = None, other: Any = None
+    value: object,
+    *,
+    epsilon: Real,
+    keys: object = None,
+    bounds: object = None,
+    other: object = None,
 ) -> Any:
     """Return the randomized answer of one person who trusts nobody. It is one of the listed
     ``keys``, or a point between the ``bounds``.
@@ -208,7 +214,7 @@ def reports(
     keys: Any = None,
     bounds: Any = None,
     other: Any = None,
-) -> pd.Series[Any]:
+) -> Series:
     """Return the answers of many people as a Series of reports that `estimate` takes. Each answer
     was made by `answer` with the same arguments.
 
@@ -238,7 +244,7 @@ def reports(
 
 
 def _kind_of(
-    epsilon: object, keys: Any, bounds: Any, other: Any
+    epsilon: object, keys: object, bounds: object, other: object
 ) -> tuple[ReportKind, list[Any], Keys | None]:
     """Return what the arguments of a randomized answer mean: the kind of reports, the labels of
     answers, and the listed keys. The keys are None for numbers. Arguments that do not fit are
@@ -264,7 +270,7 @@ def _kind_of(
 
 
 def estimate(
-    reports: pd.Series[Any], by: pd.Series[Any] | None = None, *, rows: float | None = None
+    reports: Series, by: Series | None = None, *, rows: float | None = None
 ) -> pd.DataFrame:
     """Return an unbiased estimate from many randomized reports. It has the frequency and the count
     of each value, or the mean and the sum of a number.
@@ -345,9 +351,7 @@ def estimate(
     return _reports.table(_reports.ReportEstimates(kind, counts), index, read.plan)
 
 
-def _pairs(
-    reports: ReadReports, other: ReadReports, labels: pd.Index[Any], by: pd.Series[Any]
-) -> pd.DataFrame:
+def _pairs(reports: ReadReports, other: ReadReports, labels: Index, by: Series) -> pd.DataFrame:
     """Return the estimated number of people with each pair of answers, from two randomized columns.
     ``labels`` are the values of the first, and ``by`` is the Series of the second."""
     kind, outer = reports.kind, other.kind

@@ -19,6 +19,7 @@ from numpy.typing import NDArray
 
 from dpframe import _validate
 from dpframe._errors import BadType, BadValue
+from dpframe._types import Array, Index, Series
 
 if TYPE_CHECKING:
     from matplotlib.artist import Artist
@@ -112,7 +113,7 @@ def allowed(p: Any, epsilon: float, delta: float = 0) -> tuple[Any, Any]:
 
 
 def envelope(
-    law: pd.Series[Any] | dict[float, float],
+    law: Series | dict[float, float],
     epsilons: float | Iterable[float] = (0.1, 0.5, 1),
     ax: Axes | None = None,
 ) -> Axes:
@@ -259,7 +260,7 @@ def new_axes(size: tuple[float, float] | None = None) -> Axes:
     return plt.subplots(figsize=size, layout="constrained")[1]  # it leaves room for long labels
 
 
-def check_axes(ax: Any) -> Axes | None:
+def check_axes(ax: object) -> Axes | None:
     """Return the axes to draw on, if they are given; refuse other objects."""
     if isinstance(ax, str | int | float) or not (ax is None or hasattr(ax, "plot")):
         raise BadType(f"ax= takes matplotlib axes, not {type(ax).__name__}.")
@@ -293,7 +294,7 @@ def meter(used: float, rule: str, epsilon: float, ax: object) -> Axes:
     return axes
 
 
-def rules(costs: pd.Series[Any], own: str, budget: float, ax: object) -> Axes:
+def rules(costs: Series, own: str, budget: float, ax: object) -> Axes:
     """Draw a bar for the cost of the same questions by each accounting rule; the session paid its
     own.
 
@@ -321,7 +322,7 @@ def rules(costs: pd.Series[Any], own: str, budget: float, ax: object) -> Axes:
     return axes
 
 
-def used_over_time(when: pd.Series[Any], used: pd.Series[Any], ax: object) -> Axes:
+def used_over_time(when: Series, used: Series, ax: object) -> Axes:
     """Draw the part of a budget that was used after each debit, as steps over time.
 
     ``when`` has the times of the debits, and ``used`` the share of the budget after each.
@@ -358,9 +359,7 @@ class Marks(NamedTuple):
     noise: Bools | None = None
 
     @staticmethod
-    def stack(
-        ends: Sequence[tuple[NDArray[Any], NDArray[Any]]], noise: Sequence[Bools] = ()
-    ) -> Marks:
+    def stack(ends: Sequence[tuple[Array, Array]], noise: Sequence[Bools] = ()) -> Marks:
         """Return the marks of a table from the interval ends and the noise flags of each column.
 
         Marks are what is drawn beside the numbers. Without ``ends`` or ``noise`` they have None for
@@ -648,7 +647,7 @@ def _choose_kind(answer: PandasAnswer, kind: str | None, quantiles: bool) -> str
     return "line" if quantiles or (single and _find_time_levels(answer.index)) else "bar"
 
 
-def _has_finite_bins(index: pd.Index[Any]) -> bool:
+def _has_finite_bins(index: Index) -> bool:
     """Return whether rows are bins of numbers with finite ends."""
     if not isinstance(index, pd.IntervalIndex) or not pd.api.types.is_numeric_dtype(
         index.left.dtype
@@ -677,7 +676,7 @@ def _arrange(
     return _unstack(values, answer.index, quantiles), marks
 
 
-def _unstack(column: pd.Series[Any], index: pd.MultiIndex, quantiles: bool) -> pd.DataFrame:
+def _unstack(column: Series, index: pd.MultiIndex, quantiles: bool) -> pd.DataFrame:
     """Return a column with several keys as a table.
 
     Quantiles or times become rows and other keys colours; else the last key becomes the colour.
@@ -693,7 +692,7 @@ def _unstack(column: pd.Series[Any], index: pd.MultiIndex, quantiles: bool) -> p
     return wide.reindex(index=rows, columns=columns)
 
 
-def _find_time_levels(index: pd.Index[Any]) -> list[int]:
+def _find_time_levels(index: Index) -> list[int]:
     """Return the keys that are times, and belong on the axis."""
     times = pd.DatetimeIndex | pd.PeriodIndex | pd.TimedeltaIndex
     all_levels = index.levels if isinstance(index, pd.MultiIndex) else [index]
@@ -727,7 +726,7 @@ def _draw_bars(values: pd.DataFrame, marks: Marks, kind: str, ax: Axes, options:
     return axes
 
 
-def _draw_bins(values: pd.Series[Any], marks: Marks, ax: Axes, options: Options) -> Axes:
+def _draw_bins(values: Series, marks: Marks, ax: Axes, options: Options) -> Axes:
     """Draw the counts of a histogram as bars as wide as their bins, with error bars.
 
     ``marks`` are the intervals. ``options`` are words for pandas or matplotlib.

@@ -26,10 +26,10 @@ def __dir__() -> list[str]:
 class UtilityColumns(Protocol):
     """A tracked frame as a utility sees it: its columns, and the declarations about them."""
 
-    def find_column(self, column: Any) -> tuple[_expr.Expr, Hashable]:
+    def find_column(self, column: object) -> tuple[_expr.Expr, Hashable]:
         """Return the expression of a column, and its name."""
 
-    def bounds(self, expr: _expr.Expr, name: Hashable, given: Any) -> _validate.Bounds:
+    def bounds(self, expr: _expr.Expr, name: Hashable, given: object) -> _validate.Bounds:
         """Return the bounds that are given, or else those that are declared for the column."""
 
 
@@ -48,7 +48,7 @@ class Utility(ABC):
     """A utility whose sensitivity is a theorem: `choose` takes it as it is."""
 
     @abstractmethod
-    def scored(self, frame: UtilityColumns, candidates: Sequence[Any]) -> Scored:
+    def scored(self, frame: UtilityColumns, candidates: Sequence[object]) -> Scored:
         """Return the question that this utility makes of a frame and public candidates."""
 
 
@@ -58,7 +58,7 @@ class _Revenue(Utility):
 
     column: Any
 
-    def scored(self, frame: UtilityColumns, candidates: Sequence[Any]) -> Scored:
+    def scored(self, frame: UtilityColumns, candidates: Sequence[object]) -> Scored:
         """Return the question for the candidate price with the largest revenue; ``candidates`` are
         the prices."""
         expr, name = _read_numbers(frame, self.column, "revenue")
@@ -84,7 +84,7 @@ class _Distance(Utility):
     column: Any
     bounds: Any
 
-    def scored(self, frame: UtilityColumns, candidates: Sequence[Any]) -> Scored:
+    def scored(self, frame: UtilityColumns, candidates: Sequence[object]) -> Scored:
         """Return the question for the candidate point that is nearest to everybody's values."""
         expr, name = _read_numbers(frame, self.column, "distance")
         pair = frame.bounds(expr, name, self.bounds)
@@ -119,7 +119,9 @@ class _Distance(Utility):
         )
 
 
-def _read_numbers(frame: UtilityColumns, column: Any, utility: str) -> tuple[_expr.Expr, Hashable]:
+def _read_numbers(
+    frame: UtilityColumns, column: object, utility: str
+) -> tuple[_expr.Expr, Hashable]:
     """Return the expression and the name of a numeric column, and refuse other columns. ``utility``
     is for errors."""
     expr, name = frame.find_column(column)
@@ -128,7 +130,7 @@ def _read_numbers(frame: UtilityColumns, column: Any, utility: str) -> tuple[_ex
     return expr, name
 
 
-def revenue(column: Any) -> Utility:
+def revenue(column: object) -> Utility:
     """Return the utility of a price for `choose`: the price times the number of bids that reach it.
 
     This is the utility of digital goods. The bids are the values of the column.
@@ -147,7 +149,7 @@ def revenue(column: Any) -> Utility:
     return _Revenue(column)
 
 
-def distance(column: Any, bounds: Any = None) -> Utility:
+def distance(column: object, bounds: object = None) -> Utility:
     """Return the utility of a point for `choose`: how near it is to everybody's values.
 
     It is minus the sum of its distances from the values of the column, clipped to bounds.

@@ -28,7 +28,7 @@ pytestmark = pytest.mark.kept  # what it reads is the whole tree, and is read on
 HERE = Path(__file__).parent
 # The rooms, lowest first: a room knows the ones below it. Rooms of one line do not know each other.
 ROOMS = """
-_errors _identity _pandas _sizes
+_errors _identity _pandas _sizes _types
 _refusals _validate
 _options
 _arguments

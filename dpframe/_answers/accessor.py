@@ -26,12 +26,12 @@ from dpframe._answers.population import (
     refuse_shared_groups,
 )
 from dpframe._answers.table import ShownAnswer, Tabular
-from dpframe._answers.types import Ends, PandasAnswer
 from dpframe._errors import BadType, BadValue, NotOffered
 from dpframe._plans.aggregates import AGGREGATES
 from dpframe._plans.plan import Cost, Plan, has_only_choices, refuse_choices
 from dpframe._plans.worth import NoiseRule
 from dpframe._questions.question import Release
+from dpframe._types import Ends, PandasAnswer
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -279,7 +279,7 @@ class Answer(TableOperators, Tabular):
         ax: Axes | None = None,
         level: float = 0.95,
         at_once: bool = False,
-        **kwargs: Any,
+        **kwargs: object,
     ) -> Any:
         """Draw the answer with its intervals, as pandas would; take and return matplotlib axes.
 

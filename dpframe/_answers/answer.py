@@ -23,11 +23,11 @@ from dpframe._answers.layout import (
 from dpframe._answers.marks import AnswerFrame, AnswerSeries, is_noteworthy
 from dpframe._answers.receipts import ANSWER, attach_receipt, seal_columns
 from dpframe._answers.released import blank_noise
-from dpframe._answers.types import Array, Index, PandasType, Places, Series
 from dpframe._groups.keys import Keys
 from dpframe._plans.aggregates import Output
 from dpframe._plans.durations import check_alike
 from dpframe._questions.question import Release, read_numbers
+from dpframe._types import Array, Index, PandasType, Places, Series
 
 # Every answer gets a view of the index: its names are the user's to change, and the session's own
 # must not follow.

@@ -22,7 +22,7 @@ def _check_arguments(method: FunctionType, defaults: Mapping[str, object]) -> Fu
     """
 
     @wraps(method)
-    def checked(*args: Any, **named: Any) -> Any:
+    def checked(*args: object, **named: object) -> Any:
         """Call the method; if its arguments do not fit, correct them or refuse them by name.
 
         An error from inside the method is raised as it is.

@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, Self, TypeAlias, Ty
 import numpy as np
 from numpy.typing import NDArray
 
-from dpframe._answers.types import Places
+from dpframe._types import Places
 
 if TYPE_CHECKING:
     from dpframe._plans.aggregates import Cell
@@ -396,7 +396,7 @@ class NumberOperators(ABC):
         """Return how it was computed."""
 
     @abstractmethod
-    def _make_number(self, value: Any, calculation: Calculation) -> Any:
+    def _make_number(self, value: object, calculation: Calculation) -> Any:
         """Return the number that a calculation comes to."""
 
     def __add__(self, other: object) -> Any:
@@ -438,7 +438,9 @@ class NumberOperators(ABC):
             return value
         return self._make_number(value, self._calculation().round(ndigits or 0))
 
-    def __array_ufunc__(self, ufunc: np.ufunc, method: str, *inputs: Any, **words: Any) -> Any:
+    def __array_ufunc__(
+        self, ufunc: np.ufunc, method: str, *inputs: object, **words: object
+    ) -> Any:
         """Apply a function of numpy to a released number.
 
         With plain numbers alone it works like the operators, and keeps an interval. Beside arrays

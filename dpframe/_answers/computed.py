@@ -19,11 +19,11 @@ from dpframe._answers.estimate import Estimate, NumberLeaf, read_number, write_n
 from dpframe._answers.matching import Excerpt, Labels, MatchedAnswer, ReleasedTable
 from dpframe._answers.receipts import refuse_foreign_receipt, seal_answer, seal_columns
 from dpframe._answers.released import Released, SealedRelease, read_release
-from dpframe._answers.types import Array, Bools, Ends, Json, PandasAnswer, Places
 from dpframe._plans.aggregates import Cell
 from dpframe._plans.plan import Plan
 from dpframe._plans.sampling import NOISE, About
 from dpframe._plans.worth import LEVEL, PART, is_noise
+from dpframe._types import Array, Bools, Ends, Json, PandasAnswer, Places
 
 T = TypeVar("T")
 

@@ -28,7 +28,6 @@ from dpframe._answers.layout import AnswerLayout, CorrelationTable, OutputSeries
 from dpframe._answers.population import check_coverage, find_rank_error
 from dpframe._answers.released import Released
 from dpframe._answers.table import ShownAnswer, Tabular, show_number
-from dpframe._answers.types import Bools, Json, Places, Raw
 from dpframe._errors import BadType, NotOffered
 from dpframe._ledger.store import pack, unpack
 from dpframe._plans.aggregates import AGGREGATES, Cell
@@ -44,6 +43,7 @@ from dpframe._plans.worth import (
     warn_of_noise,
 )
 from dpframe._questions.question import Release, enclose_output, read_numbers
+from dpframe._types import Bools, Json, Places, Raw
 
 
 class Estimate(NumberOperators, Tabular):
@@ -290,7 +290,7 @@ class Estimate(NumberOperators, Tabular):
         ends = f"95 % interval {self._format_end(low)} to {self._format_end(high)}"
         return f"<b>{self!r}</b> <small>{ends}; {self._price}</small>"
 
-    def _format_end(self, end: Any) -> str:
+    def _format_end(self, end: object) -> str:
         """Return an end of the interval as text."""
         return f"{end:.6g}"
 
@@ -363,7 +363,7 @@ class IntEstimate(Estimate, int):
         self._plan, self._raw = plan, raw
         return self
 
-    def __reduce__(self) -> tuple[Any, ...]:
+    def __reduce__(self) -> tuple[object, ...]:
         return IntEstimate, (int(self), self._plan, self._raw), self._state()
 
 
@@ -380,7 +380,7 @@ class FloatEstimate(Estimate, float):
         self._plan, self._raw = plan, raw
         return self
 
-    def __reduce__(self) -> tuple[Any, ...]:
+    def __reduce__(self) -> tuple[object, ...]:
         return FloatEstimate, (float(self), self._plan, self._raw), self._state()
 
 
@@ -397,7 +397,7 @@ class Correlation(FloatEstimate):
     _layout = CorrelationTable(((0, 1), (1, 2)))
     _place = 1
 
-    def __reduce__(self) -> tuple[Any, ...]:
+    def __reduce__(self) -> tuple[object, ...]:
         return Correlation, (float(self), self._plan, self._raw), self._state()
 
     def interval(
@@ -443,7 +443,7 @@ class SecondsEstimate(Estimate):
     def _text(self) -> str:
         return _format_seconds(self._number(), self)
 
-    def _format_end(self, end: Any) -> str:
+    def _format_end(self, end: object) -> str:
         return _format_seconds_end(end, self)
 
 
@@ -462,7 +462,7 @@ class DurationEstimate(SecondsEstimate, pd.Timedelta):
         self._plan, self._raw = plan, raw
         return self
 
-    def __reduce__(self) -> tuple[Any, ...]:
+    def __reduce__(self) -> tuple[object, ...]:
         return DurationEstimate, (self._number(), self._plan, self._raw), self._state()
 
     def _number(self) -> pd.Timedelta:
@@ -475,14 +475,14 @@ class TimeEstimate(SecondsEstimate, pd.Timestamp):
 
     __str__ = pd.Timestamp.__str__
 
-    def __reduce__(self) -> tuple[Any, ...]:
+    def __reduce__(self) -> tuple[object, ...]:
         return make_time_estimate, (self.asm8, self._plan, self._raw), self._state()
 
     def _number(self) -> pd.Timestamp:
         return cast(pd.Timestamp, make_moment(self.asm8, self._plan.cells[0].origin))
 
 
-def make_time_estimate(value: Any, plan: Plan, raw: Raw) -> TimeEstimate:
+def make_time_estimate(value: object, plan: Plan, raw: Raw) -> TimeEstimate:
     """Return a released moment.
 
     The class is assigned, since the constructor of pandas makes a plain Timestamp of every
@@ -497,7 +497,7 @@ def make_time_estimate(value: Any, plan: Plan, raw: Raw) -> TimeEstimate:
 class BlankSeconds(FloatEstimate):
     """A duration or a time that is noise and left out. NaT itself cannot have an interval."""
 
-    def __reduce__(self) -> tuple[Any, ...]:
+    def __reduce__(self) -> tuple[object, ...]:
         return BlankSeconds, (float(self), self._plan, self._raw), self._state()
 
     def _deviation(self) -> None:
@@ -506,11 +506,11 @@ class BlankSeconds(FloatEstimate):
     def _text(self) -> str:
         return _format_seconds(pd.NaT, self)
 
-    def _format_end(self, end: Any) -> str:
+    def _format_end(self, end: object) -> str:
         return _format_seconds_end(end, self)
 
 
-def _format_seconds(value: Any, answer: Estimate) -> str:
+def _format_seconds(value: object, answer: Estimate) -> str:
     """Return a duration or a time with half of its interval."""
     if answer._chosen:
         return str(value)
@@ -521,7 +521,7 @@ def _format_seconds(value: Any, answer: Estimate) -> str:
     )
 
 
-def _format_seconds_end(end: Any, answer: Estimate) -> str:
+def _format_seconds_end(end: object, answer: Estimate) -> str:
     """Return an end of an interval of durations or times."""
     return format_moment(end, count_decimals(*answer.interval()))
 
@@ -595,7 +595,7 @@ class Derived(Estimate):
     def _calculation(self) -> Calculation:
         return self._steps
 
-    def __reduce__(self) -> tuple[Any, ...]:
+    def __reduce__(self) -> tuple[object, ...]:
         return type(self), (self._number(), self._steps)
 
     @property

@@ -15,13 +15,13 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from dpframe._answers.types import Array, Index
 from dpframe._cells.texts import keys_of
 from dpframe._errors import caution
 from dpframe._expr import Expr
 from dpframe._groups.combinations import Tuples
 from dpframe._groups.keys import Keys
 from dpframe._questions.question import Release
+from dpframe._types import Array, Index
 
 K = TypeVar("K", bound=Hashable)
 KeyColumns: TypeAlias = list[tuple[Expr, Hashable]]

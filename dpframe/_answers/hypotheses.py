@@ -20,7 +20,6 @@ from numpy.typing import NDArray
 
 from dpframe._answers.estimate import Estimate
 from dpframe._answers.population import bound_difference
-from dpframe._answers.types import Floats
 from dpframe._plans.aggregates import AGGREGATES, Measured
 from dpframe._plans.plan import Cost, Plan, describe_own_guarantee, get_noisy_sums
 from dpframe._plans.sampling import (
@@ -33,6 +32,7 @@ from dpframe._plans.sampling import (
     list_rates,
 )
 from dpframe._questions.question import Release
+from dpframe._types import Floats
 from dpframe.mechanisms._base import Noise
 
 PEOPLE = "the people are independent draws from the population, one row each"

@@ -18,13 +18,13 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from dpframe._answers.types import Array, Ends, Floats, Json, Raw
 from dpframe._plans import sampling
 from dpframe._plans.aggregates import AGGREGATES, Cell, Measured, fieller
 from dpframe._plans.durations import align_units, make_moment, read_zone, show_seconds
 from dpframe._plans.plan import Plan, get_noisy_sums
 from dpframe._plans.sampling import NOISE, About
 from dpframe._questions.question import enclose_output, find_shown_levels, read_numbers, show_ends
+from dpframe._types import Array, Ends, Floats, Json, Raw
 from dpframe.mechanisms._base import Noise
 
 # The size below which a number is as good as zero, and the distance between possible answers: for

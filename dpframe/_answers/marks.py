@@ -19,7 +19,6 @@ from dpframe._answers.layout import AnswerLayout
 from dpframe._answers.matching import MatchedAnswer
 from dpframe._answers.receipts import ANSWER, get_receipt
 from dpframe._answers.released import Released
-from dpframe._answers.types import Array, Bools, PandasAnswer, PandasType, Series
 from dpframe._errors import DPError
 from dpframe._plans.plan import Plan
 from dpframe._plans.worth import (
@@ -30,6 +29,7 @@ from dpframe._plans.worth import (
     warn_of_noise,
 )
 from dpframe._questions.question import Release
+from dpframe._types import Array, Bools, PandasAnswer, PandasType, Series
 
 _MANY = 1024  # groups; of more, some tell whether there is a warning
 

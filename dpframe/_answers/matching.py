@@ -19,7 +19,10 @@ import pandas as pd
 from dpframe._answers.arithmetic import Calculation
 from dpframe._answers.receipts import to_texts
 from dpframe._answers.released import Released
-from dpframe._answers.types import (
+from dpframe._errors import BadValue
+from dpframe._plans.aggregates import Cell
+from dpframe._plans.plan import Plan
+from dpframe._types import (
     Array,
     Bools,
     Ends,
@@ -30,9 +33,6 @@ from dpframe._answers.types import (
     Places,
     Series,
 )
-from dpframe._errors import BadValue
-from dpframe._plans.aggregates import Cell
-from dpframe._plans.plan import Plan
 
 CHANGED = (
     "the values or the labels of this answer have changed since it was released, so its receipt no "

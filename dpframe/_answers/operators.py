@@ -17,8 +17,8 @@ from dpframe._answers.estimate import Estimate
 from dpframe._answers.marks import mark_if_noteworthy
 from dpframe._answers.matching import MatchedAnswer
 from dpframe._answers.receipts import ANSWER, digest_index, get_receipt, split_label
-from dpframe._answers.types import Index, Json, PandasAnswer, Places, Series
 from dpframe._errors import BadType, BadValue
+from dpframe._types import Index, Json, PandasAnswer, Places, Series
 
 Combine = Callable[[Calculation, Calculation], Calculation]
 

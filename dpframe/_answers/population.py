@@ -13,7 +13,6 @@ from typing import NamedTuple
 
 from dpframe import _validate
 from dpframe._answers.table import OF
-from dpframe._answers.types import Raw
 from dpframe._errors import NotOffered
 from dpframe._plans.aggregates import AGGREGATES, Aggregate, Cell, Measured
 from dpframe._plans.counts import DISTINCT
@@ -22,6 +21,7 @@ from dpframe._plans.price import read_public_number
 from dpframe._plans.sampling import REST, About, enclose_differences
 from dpframe._plans.worth import bound_rank_error
 from dpframe._questions.question import find_shown_levels
+from dpframe._types import Raw
 
 
 class GroupDifference(NamedTuple):

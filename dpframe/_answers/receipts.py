@@ -17,11 +17,11 @@ import numpy as np
 import pandas as pd
 
 from dpframe._answers.layout import AnswerLayout, ShownColumn
-from dpframe._answers.types import Index, Json, PandasAnswer, Places
 from dpframe._errors import BadValue
 from dpframe._ledger.store import pack, receipt_text
 from dpframe._plans.worth import PART
 from dpframe._questions.question import Release
+from dpframe._types import Index, Json, PandasAnswer, Places
 
 # The keys in `attrs`, by what the receipt is of.
 ANSWER = "dpframe_receipt"  # an answer of a session

@@ -16,13 +16,13 @@ from typing import NamedTuple, Self, TypeVar, cast
 import numpy as np
 
 from dpframe._answers.layout import AnswerLayout, read_layout
-from dpframe._answers.types import Array, Bools, Ends, Json, Places, Raw
 from dpframe._ledger.store import unpack
 from dpframe._plans.aggregates import AGGREGATES, Cell
 from dpframe._plans.plan import Plan
 from dpframe._plans.sampling import NOISE, About
 from dpframe._plans.worth import LEVEL, PART, is_noise, is_vague_choice, says_nothing
 from dpframe._questions.question import Release
+from dpframe._types import Array, Bools, Ends, Json, Places, Raw
 
 Column = TypeVar("Column")
 

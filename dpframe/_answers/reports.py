@@ -23,10 +23,10 @@ from dpframe import _pandas, _validate
 from dpframe import plot as _plot
 from dpframe._answers.arguments import explain_arguments
 from dpframe._answers.receipts import ESTIMATE, REPORTS, refuse_foreign_receipt
-from dpframe._answers.types import Array, Floats, Index, Json, Series
 from dpframe._cells.codec import index_of
 from dpframe._errors import BadType, BadValue
 from dpframe._plans.plan import Cost, Plan
+from dpframe._types import Array, Floats, Index, Json, Series
 from dpframe.mechanisms.response import Response, worst_spread
 
 if TYPE_CHECKING:
@@ -552,7 +552,7 @@ class Estimated:
         ax: Axes | None = None,
         level: float = 0.95,
         y: str | None = None,
-        **kwargs: Any,
+        **kwargs: object,
     ) -> Any:
         """Draw frequencies, or means, with their intervals; take and return matplotlib axes.
 

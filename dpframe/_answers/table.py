@@ -18,8 +18,8 @@ import pandas as pd
 
 from dpframe import _pandas, _validate
 from dpframe._answers.arithmetic import is_number
-from dpframe._answers.types import Array, Bools, Index, PandasAnswer, Series
 from dpframe._plans.durations import count_decimals, format_moment
+from dpframe._types import Array, Bools, Index, PandasAnswer, Series
 
 CHOSEN = "chosen, not measured: no interval"
 NOISE = "noise"
@@ -195,7 +195,7 @@ def _name_value_columns(names: Sequence[str]) -> Iterator[tuple[str, str, str, s
         yield name, f"{name}_lower", f"{name}_upper", f"{name}_std_error"
 
 
-def _count_decimals(value: Any, low: Any, high: Any) -> int | None:
+def _count_decimals(value: object, low: Any, high: Any) -> int | None:
     """Return with how many decimals to show a number, or None if it has no interval.
 
     They show two digits of half the width of its interval, from ``low`` to ``high``.

@@ -39,9 +39,10 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from dpframe import _pandas
-from dpframe._cells.columns import UNMATCHED, Array, Vector, objects
+from dpframe._cells.columns import UNMATCHED, Vector, objects
 from dpframe._expr import NO_KEYS
 from dpframe._sizes import SIZES
+from dpframe._types import Array, Index
 
 Buckets = NDArray[Any]  # 0: nothing that is listed
 Finder = Callable[[Vector], Buckets]
@@ -108,7 +109,7 @@ def in_utc(moment: Any) -> Any:
 # ---- where cells stand in a list --------------------------------------------------------------------------
 
 
-def finder(listed: Iterable[tuple[Any, int]]) -> Finder:
+def finder(listed: Iterable[tuple[object, int]]) -> Finder:
     """Return a function from the cells of a column to the positions of equal listed values.
 
     ``listed`` has pairs of a value and its position. Positions begin at 1, and 0 is for all other
@@ -292,7 +293,7 @@ def _find_by_bisection(values: Array, listed: Array, places: Buckets) -> Buckets
 # ---- lists as an index ------------------------------------------------------------------------------------
 
 
-def index_of(values: list[Any], name: Hashable) -> pd.Index[Any]:
+def index_of(values: list[Any], name: Hashable) -> Index:
     """Return an index that holds each of the listed values unchanged.
 
     It has the dtype that pandas gives the values, if that changes none of them. Otherwise it is an
@@ -300,7 +301,7 @@ def index_of(values: list[Any], name: Hashable) -> pd.Index[Any]:
     """
     types = set(map(type, values))
     try:
-        index: pd.Index[Any] = pd.Index(values, name=name, tupleize_cols=False)
+        index: Index = pd.Index(values, name=name, tupleize_cols=False)
     except (ValueError, TypeError, OverflowError):
         # Moments in units that no one unit holds, or intervals of two kinds.
         index = pd.Index([], dtype=object)
@@ -310,7 +311,7 @@ def index_of(values: list[Any], name: Hashable) -> pd.Index[Any]:
     return pd.Index(objects(values), dtype=object, name=name)
 
 
-def _same(held: Any, value: Any) -> bool:
+def _same(held: Any, value: object) -> bool:
     """Return whether an index holds a listed value unchanged, by the cell ``held`` that it has."""
     if value is None or value is pd.NA or value is pd.NaT or value != value:
         return bool(_pandas.isna(held))

@@ -29,8 +29,8 @@ from dpframe import _pandas
 from dpframe._cells.threads import shares, side_by_side, split_blocks
 from dpframe._expr import Kind
 from dpframe._sizes import SIZES
+from dpframe._types import Array, Series
 
-Array = np.ndarray[Any, np.dtype[Any]]
 Bools = np.ndarray[Any, np.dtype[np.bool_]]
 
 NAT = np.iinfo(np.int64).min  # the ticks of a time that is null
@@ -95,7 +95,7 @@ UNMATCHED = _Unmatched()
 
 
 @np.errstate(all="ignore")  # nor may what a caller has set make a NaN raise
-def prepare(series: pd.Series[Any], kind: Kind) -> Vector:
+def prepare(series: Series, kind: Kind) -> Vector:
     """Return the cells of a column as plain arrays, without a copy where its memory allows.
 
     ``kind`` says what the cells are, such as "number" or "text". `Vector` describes the arrays.
@@ -144,7 +144,7 @@ def _sparse(cells: Any, kind: Kind) -> Vector:
 # ---- numbers, bools, times --------------------------------------------------------------------------------
 
 
-def _number(cells: Any, arrow: Any) -> Vector:
+def _number(cells: Array, arrow: Any) -> Vector:
     """Return the cells of a column of numbers as plain arrays.
 
     ``cells`` is pandas' or numpy's array. ``arrow`` is the Arrow array below it, else None.
@@ -161,7 +161,7 @@ def _number(cells: Any, arrow: Any) -> Vector:
     return Vector("number", *_split_mask(cells, 0))
 
 
-def _bool(cells: Any, arrow: Any) -> Vector:
+def _bool(cells: Array, arrow: object) -> Vector:
     """Return the cells of a column of bools as plain arrays.
 
     ``cells`` is pandas' or numpy's array. ``arrow`` is the Arrow array below it, else None.
@@ -230,7 +230,7 @@ def _time(cells: Any, arrow: Any) -> Vector:
     )
 
 
-def _duration_cells(cells: Any, arrow: Any) -> Vector:
+def _duration_cells(cells: Array, arrow: Any) -> Vector:
     """Return the cells of a column of durations as timedelta64.
 
     ``cells`` is pandas' or numpy's array. ``arrow`` is the Arrow array below it, else None.
@@ -246,7 +246,7 @@ def _duration_cells(cells: Any, arrow: Any) -> Vector:
     )
 
 
-def _other(cells: Any, arrow: Any) -> Vector:
+def _other(cells: Any, arrow: object) -> Vector:
     null: Bools = np.asarray(_pandas.isna(cells), dtype=bool)
     return Vector("other", np.zeros(len(null), dtype=np.int8), null)
 
@@ -333,7 +333,7 @@ def _translate(piece: tuple[Any, Array, Array]) -> None:
         np.take(table, own[rows], out=codes[rows], mode="clip")
 
 
-def _encode_bytes(arrow: Any) -> tuple[Array, Array]:
+def _encode_bytes(arrow: object) -> tuple[Array, Array]:
     """Return a code for each text of an Arrow array, and the texts, read from their bytes.
 
     It is called where some bytes may be no UTF-8. Those become halves of characters, which equal no
@@ -359,7 +359,7 @@ def _bytes_of(arrow: Any) -> Any:
     return arrow.cast(pa.large_binary())
 
 
-def _label(cells: Any, arrow: Any, kind: Kind = "label") -> Vector:
+def _label(cells: Array, arrow: object, kind: Kind = "label") -> Vector:
     """Return the cells of a column of objects as codes and a dictionary of plain scalars.
 
     ``arrow`` is not used. The code of a null is -1.
@@ -409,7 +409,7 @@ def _categorical(cells: Any, kind: Kind) -> Vector:
     )
 
 
-def objects(values: Iterable[Any]) -> Array:
+def objects(values: Iterable[object]) -> Array:
     """Return a flat object array of values, even of those that numpy would unpack or convert."""
     cells = list(values)
     return np.fromiter(cells, dtype=object, count=len(cells))
@@ -439,7 +439,7 @@ def look_up(table: Array, codes: Array) -> Array:
     return table.take(codes, mode="wrap")
 
 
-def fits(value: Any, dtype: Any) -> bool:
+def fits(value: Any, dtype: np.dtype[Any] | None) -> bool:
     """Return whether an integer dtype can hold a constant; None always fits.
 
     Types and constants decide, so every row gets the same answer.
@@ -452,7 +452,7 @@ def fits(value: Any, dtype: Any) -> bool:
 # ---- cells of object columns ------------------------------------------------------------------------------
 
 
-def plain(cell: Any) -> Any:
+def plain(cell: object) -> Any:
     """Return a cell of an object column as a plain scalar; None if it is null.
 
     If its type is not known it is `UNMATCHED`, which equals nothing.
@@ -461,15 +461,15 @@ def plain(cell: Any) -> Any:
     return UNMATCHED if convert is None else convert(cell)
 
 
-def _same(cell: Any) -> Any:
+def _same(cell: object) -> Any:
     return cell
 
 
-def _null(cell: Any) -> Any:
+def _null(cell: object) -> None:
     return None
 
 
-def _int(cell: Any) -> Any:
+def _int(cell: Any) -> int | _Unmatched:
     """Return a whole number of an object column as Python's own.
 
     If it is too long to be printed it is `UNMATCHED`, which equals nothing.
@@ -480,7 +480,7 @@ def _int(cell: Any) -> Any:
     )  # Python may refuse to print longer ones
 
 
-def _float(cell: Any) -> Any:
+def _float(cell: Any) -> float | None:
     with np.errstate(all="ignore"):
         value = float(cell)
     return None if value != value else value + 0.0  # -0.0 equals 0.0, so it must print alike
@@ -490,7 +490,7 @@ def _decimal(cell: Any) -> Any:
     return None if cell.is_nan() else cell
 
 
-def number_text(cell: Any) -> str:
+def number_text(cell: int | float | Decimal) -> str:
     """Return a text of a number that all equal numbers share, whatever their type.
 
     No exponent makes it long, slow, or raise.
@@ -515,7 +515,7 @@ def number_text(cell: Any) -> str:
     return str(whole) if whole == cell else repr(float(cell))
 
 
-def _complex(cell: Any) -> Any:
+def _complex(cell: Any) -> _Unmatched | None:
     return None if cell.real != cell.real or cell.imag != cell.imag else UNMATCHED
 
 
@@ -538,7 +538,7 @@ def _moment(cell: Any) -> Any:
     return value
 
 
-def _duration(cell: Any) -> Any:
+def _duration(cell: Any) -> _Unmatched | None:
     return None if np.isnat(cell) else UNMATCHED
 
 

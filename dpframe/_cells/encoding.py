@@ -38,6 +38,7 @@ import numpy as np
 import pandas as pd
 
 from dpframe._sizes import SIZES
+from dpframe._types import Array, Index
 from dpframe.mechanisms import _sampling
 
 SHOWN = {"shown": True}  # marks a field that does not identify the question: field(metadata=SHOWN)
@@ -145,12 +146,12 @@ def _floats(values: tuple[float, ...]) -> bytes:
     return cells.tobytes()
 
 
-def digest(*values: Any) -> str:
+def digest(*values: object) -> str:
     """Return the digest of the values: 32 bytes as hexadecimal text."""
     return hashlib.blake2b(encode(values), digest_size=32).hexdigest()
 
 
-def plain(value: Any) -> bool:
+def plain(value: object) -> bool:
     """Return whether a name is a plain scalar, or a tuple of plain scalars.
 
     Such a name is identified by its text.
@@ -251,7 +252,7 @@ def _items(values: Iterable[Any]) -> bytes:
     return b"L" + b"".join(map(encode, listed))
 
 
-def _array(values: Any) -> tuple[bytes, bytes]:
+def _array(values: Array | pd.api.extensions.ExtensionArray) -> tuple[bytes, bytes]:
     """Return the tag and the body of the bytes that encode an array: its dtype, shape and cells.
 
     The tag says the type, and `encode` puts both together.
@@ -270,7 +271,7 @@ def _array(values: Any) -> tuple[bytes, bytes]:
     return b"cells", encode(values.dtype) + _items(values.tolist())
 
 
-def _index(index: pd.Index[Any]) -> tuple[bytes, bytes]:
+def _index(index: Index) -> tuple[bytes, bytes]:
     """Return the tag and the body of the bytes that encode an index: its name and cells.
 
     Of a MultiIndex these are its levels. The tag says the type, and `encode` puts both together.
@@ -384,7 +385,7 @@ def _other(value: Any) -> tuple[bytes, bytes]:
 _tokens: dict[Any, bytes] = {}
 
 
-def _opaque(value: Any) -> tuple[bytes, bytes]:
+def _opaque(value: object) -> tuple[bytes, bytes]:
     """Return the tag and the body of the bytes that encode an object of an unknown class.
 
     The body is a random name. Equal objects have one name in this process, and another in every

@@ -15,9 +15,9 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
-from numpy.typing import NDArray
 
 from dpframe._cells.columns import UNMATCHED
+from dpframe._types import Array
 
 _LARGEST = 2**1000  # of a number that may be a key
 
@@ -36,7 +36,7 @@ def texts_of(cells: list[Any]) -> list[str | None]:
     return [text_of(c) for c in cells]
 
 
-def text_of(cell: Any) -> str | None:
+def text_of(cell: object) -> str | None:
     """Return the text that a cell is written as when it is a key; None if it cannot be a key.
 
     `key_of` reads it back as an equal key. It never raises.
@@ -60,7 +60,7 @@ def text_of(cell: Any) -> str | None:
     return f"p{cell.freqstr} {cell.ordinal}" if isinstance(cell, pd.Period) else None
 
 
-def _moment(cell: Any) -> str | None:
+def _moment(cell: pd.Timestamp) -> str | None:
     """Return the text of a time that is a key; None if it cannot be read back.
 
     Its year must have four digits, and its zone a distance from UTC in whole minutes.
@@ -118,7 +118,7 @@ def _number(cell: Any) -> str | None:
     )
 
 
-def keys_of(texts: Sequence[str], tz: Any = None) -> list[Any]:
+def keys_of(texts: Sequence[str], tz: object = None) -> list[Any]:
     """Return the key that each text stands for, as `key_of` does; times are in the zone ``tz``.
 
     Whole numbers are read at once.
@@ -159,7 +159,7 @@ def key_of(text: str, tz: Any = None) -> Any:
     return pd.Interval(float(left), float(right), closed)  # type: ignore[arg-type]  # as it was written
 
 
-def times(uniques: NDArray[Any]) -> list[str | None]:
+def times(uniques: Array) -> list[str | None]:
     """Return the text of each time that is a key: its ticks with their unit.
 
     A time is None outside of the years 1 to 9999, and within two days of the last ticks of the

@@ -14,6 +14,7 @@ import pandas as pd
 from dpframe._errors import BadExpression
 from dpframe._expr._kinds import Kind, facts_of, known_facts
 from dpframe._expr._ranges import Interval, outward
+from dpframe._types import Values
 
 # What is known about a column's values; None when nothing is.
 Lookup = Callable[["Column"], Interval]
@@ -126,7 +127,7 @@ class Expr(Encoded):
         ]
         return self if known and all(known) else None
 
-    def members(self, keys: KeysOf, ends: Lookup) -> tuple[Any, ...] | None:
+    def members(self, keys: KeysOf, ends: Lookup) -> Values | None:
         """Return all values there can be, without null, in the order of groups; None if not known.
 
         A group-by by this expression has them as its keys. They follow from what is declared of the
@@ -172,7 +173,7 @@ class Column(Expr):
     tz: str | None = None
 
     @classmethod
-    def of(cls, position: int, name: Hashable, dtype: Any) -> Column:
+    def of(cls, position: int, name: Hashable, dtype: object) -> Column:
         """Return the column with everything that its dtype tells."""
         # Other dtypes may hold cells of the frame (categories), so they are not kept.
         common = isinstance(dtype, np.dtype | pd.StringDtype)
@@ -194,7 +195,7 @@ class Column(Expr):
             return (0.0, 1.0)
         return declared.get(self.position) if self.kind == "number" else None
 
-    def members(self, keys: KeysOf, ends: Lookup) -> tuple[Any, ...] | None:
+    def members(self, keys: KeysOf, ends: Lookup) -> Values | None:
         """Return all values that the cells of the column can have; None if not known.
 
         A group-by by the column has them as its keys. They are its declared group keys, or the

@@ -107,7 +107,7 @@ def constant(value: object, *, null: bool = False) -> Constant:
     )
 
 
-def _check_year(value: Any) -> None:
+def _check_year(value: pd.Timestamp) -> None:
     """Refuse a time with a zone outside the years 1 to 9999, which pandas cannot write."""
     try:
         repr(value)

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 import pandas as pd
+
+from dpframe._types import Values
 
 DAY = 86_400 * 10**9  # in nanoseconds
 _MOST_DAYS = 4_000  # that are listed as keys
@@ -51,7 +51,7 @@ def list_days(ends: tuple[float, float], zone: str | None) -> pd.DatetimeIndex |
     return pd.date_range(first.normalize(), last.normalize(), freq="D")
 
 
-def list_days_in_zone(ends: tuple[float, float], zone: str | None) -> tuple[Any, ...] | None:
+def list_days_in_zone(ends: tuple[float, float], zone: str | None) -> Values | None:
     """Return the days between two moments, each as the first moment of the day in a zone.
 
     ``ends`` are in nanoseconds since 1970. The result is None if there are too many days.

@@ -21,6 +21,7 @@ from dpframe._expr._build import (
 )
 from dpframe._expr._kinds import Kind
 from dpframe._expr._ranges import Interval, union
+from dpframe._types import Values
 
 _NUMBERS = frozenset[Kind](("number", "bool"))
 _TEXTS = frozenset[Kind](("text", "label"))
@@ -64,7 +65,7 @@ class If(Expr):
     def interval(self, lookup: Lookup) -> Interval:
         return reduce(union, [side.interval(lookup) for side in self._sides])
 
-    def members(self, keys: KeysOf, ends: Lookup) -> tuple[Any, ...] | None:
+    def members(self, keys: KeysOf, ends: Lookup) -> Values | None:
         """Return all values that the two sides can have; None if not known.
 
         A group-by by this expression has them as its keys, sorted if they have an order. ``keys``
@@ -84,7 +85,7 @@ class If(Expr):
         return f"({self.x} if {self.condition} else {self.y})"
 
 
-def in_order(values: Any) -> tuple[Any, ...]:
+def in_order(values: Any) -> Values:
     """Return public values as pandas sorts the labels of groups.
 
     Values that have no order stay as they are listed.

@@ -40,7 +40,7 @@ _NUMPY: dict[str, Kind] = {
 }
 
 
-def kind_of(dtype: Any) -> Kind:
+def kind_of(dtype: object) -> Kind:
     """Return what the cells of a column are, such as "number" or "text", by its dtype alone."""
     if isinstance(dtype, np.dtype):
         return _NUMPY.get(dtype.kind, "other")
@@ -101,7 +101,7 @@ def _kind_of_arrow(dtype: Any) -> Kind:
     )
 
 
-def is_whole(dtype: Any) -> bool:
+def is_whole(dtype: object) -> bool:
     """Return whether a dtype of numbers holds whole numbers only."""
     if isinstance(dtype, pd.SparseDtype):
         return is_whole(np.dtype(dtype.subtype)) and not _pandas.isna(dtype.fill_value)
@@ -111,7 +111,7 @@ def is_whole(dtype: Any) -> bool:
     return getattr(dtype, "kind", "") in ("i", "u")
 
 
-def zone_of(dtype: Any) -> str | None:
+def zone_of(dtype: object) -> str | None:
     """Return the name of the time zone of a dtype; None if it has no zone."""
     if isinstance(dtype, pd.ArrowDtype):
         zone: Any = getattr(dtype.pyarrow_dtype, "tz", None)
@@ -128,7 +128,7 @@ class Facts(NamedTuple):
     tz: str | None
 
 
-def facts_of(dtype: Any) -> Facts:
+def facts_of(dtype: object) -> Facts:
     """Return what a dtype tells of a column: its kind, whether it can be null, and more."""
     kind = kind_of(dtype)
     plain = isinstance(dtype, np.dtype) and dtype.kind in "biu"

@@ -15,6 +15,7 @@ from dpframe import _pandas
 from dpframe._expr._base import FEW, INTEGERS, Constant, Expr, KeysOf, Lookup, as_double
 from dpframe._expr._kinds import CASTS, Kind
 from dpframe._expr._ranges import ARITHMETIC, Interval
+from dpframe._types import Values
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,7 +45,7 @@ class Arithmetic(Expr):
         a, b = self.left.interval(lookup), self.right.interval(lookup)
         return None if a is None or b is None else ARITHMETIC[self.op](a, b)
 
-    def members(self, keys: KeysOf, ends: Lookup) -> tuple[Any, ...] | None:
+    def members(self, keys: KeysOf, ends: Lookup) -> Values | None:
         """Return all values that the operation can have; None if not known.
 
         A group-by by this expression has them as its keys. They are known where a constant is
@@ -335,10 +336,10 @@ class _Listed(Expr):
     """A node that has `categories`: all its values, where they are few and public."""
 
     @property
-    def categories(self) -> tuple[Any, ...]:
+    def categories(self) -> Values:
         return ()
 
-    def members(self, keys: KeysOf, ends: Lookup) -> tuple[Any, ...] | None:
+    def members(self, keys: KeysOf, ends: Lookup) -> Values | None:
         return (False, True) if self.kind == "bool" else self.categories or None
 
 
@@ -362,7 +363,7 @@ class Cut(_Listed):
         return True
 
     @property
-    def categories(self) -> tuple[Any, ...]:
+    def categories(self) -> Values:
         """The labels, or the intervals that pandas makes of the edges.
 
         They are public, as the edges are.
@@ -410,7 +411,7 @@ class MapDict(_Listed):
         )
 
     @property
-    def categories(self) -> tuple[Any, ...]:
+    def categories(self) -> Values:
         """The values, each once; public, as the dict is."""
         values = {v.tag: v.value for v in self.values if v.value is not None}
         return tuple(values.values())

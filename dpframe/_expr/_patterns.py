@@ -128,7 +128,7 @@ def encodes(text: str) -> bool:
         return False
 
 
-def find(texts: Iterable[Any], asked: Pattern) -> list[Any]:
+def find(texts: Iterable[object], asked: Pattern) -> list[Any]:
     """Return what a regular expression finds in each text, such as a match or a replaced text.
 
     It is None for what is not a text, has no UTF-8, or would grow too long. RE2 looks for ``\\B``

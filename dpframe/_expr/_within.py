@@ -21,6 +21,7 @@ from dpframe._expr._kinds import Kind
 from dpframe._expr._nodes import Not
 from dpframe._expr._ranges import Interval, outward
 from dpframe._identity import give_tag
+from dpframe._types import Arguments, Values
 
 # From where the cells lie, how many of a person's rows count, and further words, to where the
 # results lie.
@@ -56,27 +57,27 @@ class How(NamedTuple):
     doc: str = ""  # the docstring of the verb; empty where no verb of a column has this name
 
 
-def _keep_ends(x: Interval, rows: int | None, args: tuple[Any, ...]) -> Interval:
+def _keep_ends(x: Interval, rows: int | None, args: Arguments) -> Interval:
     return x
 
 
-def _bound_count(x: Interval, rows: int | None, args: tuple[Any, ...]) -> Interval:
+def _bound_count(x: Interval, rows: int | None, args: Arguments) -> Interval:
     return None if rows is None else (0.0, float(rows))
 
 
-def _bound_rows_before(x: Interval, rows: int | None, args: tuple[Any, ...]) -> Interval:
+def _bound_rows_before(x: Interval, rows: int | None, args: Arguments) -> Interval:
     return None if rows is None else (0.0, float(max(rows - 1, 1)))
 
 
-def _know_nothing(x: Interval, rows: int | None, args: tuple[Any, ...]) -> Interval:
+def _know_nothing(x: Interval, rows: int | None, args: Arguments) -> Interval:
     return None
 
 
-def _bound_truth(x: Interval, rows: int | None, args: tuple[Any, ...]) -> Interval:
+def _bound_truth(x: Interval, rows: int | None, args: Arguments) -> Interval:
     return 0.0, 1.0
 
 
-def _bound_sum(x: Interval, rows: int | None, args: tuple[Any, ...]) -> Interval:
+def _bound_sum(x: Interval, rows: int | None, args: Arguments) -> Interval:
     """Return bounds of the sum of a person's values, by the bounds of a value; None if not known.
 
     ``rows`` is the most rows of a person. No values have the sum 0.
@@ -86,7 +87,7 @@ def _bound_sum(x: Interval, rows: int | None, args: tuple[Any, ...]) -> Interval
     return outward(min(Fraction(0), rows * Fraction(x[0])), max(Fraction(0), rows * Fraction(x[1])))
 
 
-def _bound_variance(x: Interval, rows: int | None, args: tuple[Any, ...]) -> Interval:
+def _bound_variance(x: Interval, rows: int | None, args: Arguments) -> Interval:
     """Return bounds of the variance of a person's values, by the bounds ``x`` of a value.
 
     The largest is half of the squared width, which two values at the ends have; a quarter with ddof
@@ -99,14 +100,14 @@ def _bound_variance(x: Interval, rows: int | None, args: tuple[Any, ...]) -> Int
     )
 
 
-def _bound_deviation(x: Interval, rows: int | None, args: tuple[Any, ...]) -> Interval:
+def _bound_deviation(x: Interval, rows: int | None, args: Arguments) -> Interval:
     """Return bounds of the standard deviation of a person's values, by the bounds ``x`` of a
     value."""
     square = _bound_variance(x, rows, args)
     return None if square is None else (0.0, math.nextafter(math.sqrt(square[1]), math.inf))
 
 
-def _bound_error(x: Interval, rows: int | None, args: tuple[Any, ...]) -> Interval:
+def _bound_error(x: Interval, rows: int | None, args: Arguments) -> Interval:
     """Return bounds of the standard error of a person's mean, by the bounds ``x`` of a value.
 
     The largest is half of the width, which two values at the ends have. With ddof 0 it is less.
@@ -114,7 +115,7 @@ def _bound_error(x: Interval, rows: int | None, args: tuple[Any, ...]) -> Interv
     return None if x is None else outward(Fraction(0), (Fraction(x[1]) - Fraction(x[0])) / 2)
 
 
-def _bound_rank(x: Interval, rows: int | None, args: tuple[Any, ...]) -> Interval:
+def _bound_rank(x: Interval, rows: int | None, args: Arguments) -> Interval:
     _, _, share = args
     return (0.0, 1.0) if share else _bound_count(x, rows, args)
 
@@ -411,7 +412,7 @@ class Within(Expr):
     people: tuple[Column, ...]
     where: Expr | None = None
     order: tuple[Key, ...] = ()
-    args: tuple[Any, ...] = ()
+    args: Arguments = ()
     rows: int | None = None
     by: tuple[Expr, ...] = ()
 
@@ -448,7 +449,7 @@ class Within(Expr):
             below.append(key.expr)
         return (*below, *self.by)
 
-    def members(self, keys: KeysOf, ends: Lookup) -> tuple[Any, ...] | None:
+    def members(self, keys: KeysOf, ends: Lookup) -> Values | None:
         """Return all values that the results can have; None if not known.
 
         A group-by by this expression has them as its keys. If the results are picked cells, they
@@ -494,7 +495,7 @@ def within(
     people: Sequence[Column],
     where: Expr | None = None,
     order: Sequence[Key] = (),
-    args: tuple[Any, ...] = (),
+    args: Arguments = (),
     rows: int | None = None,
     by: Sequence[Expr] = (),
 ) -> Expr:

@@ -5,10 +5,10 @@ The accessor holds nothing. pandas makes a new one at every access.
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterable, Mapping
+from collections.abc import Callable, Hashable, Iterable, Mapping
 from html import escape
 from inspect import isfunction
-from typing import Any, NoReturn, cast
+from typing import Any, Never, NoReturn, cast
 
 import pandas as pd
 
@@ -25,6 +25,7 @@ from dpframe._session.data import elsewhere, find_root_positions, session_of, se
 from dpframe._session.opening import find_or_open_session, open_session, with_arguments_of
 from dpframe._session.session import Session
 from dpframe._session.terms import Words
+from dpframe._types import Series
 
 
 class Unopened:
@@ -63,7 +64,7 @@ class Unopened:
             f"{_remind_of_sessions(f'query(...).{name}(...)')}"
         )
 
-    def __getitem__(self, key: Any) -> NoReturn:
+    def __getitem__(self, key: object) -> NoReturn:
         self.__getattr__("columns")
 
     def __repr__(self) -> str:
@@ -173,7 +174,7 @@ class _RefusesAll:
         self._of._refuse()
 
 
-def _refuse_verb(name: str) -> Any:
+def _refuse_verb(name: str) -> Callable[..., Never]:
     """Return a method for a derived frame that refuses a verb by its name."""
 
     def verb(self: DerivedFrame, *args: object, **kwargs: object) -> NoReturn:
@@ -206,7 +207,7 @@ class PandasGroups:
             raise AttributeError(name)
         self._refuse(f"{name}(...)")
 
-    def __getitem__(self, key: Any) -> NoReturn:
+    def __getitem__(self, key: object) -> NoReturn:
         self._refuse("size()")
 
     def __iter__(self) -> NoReturn:
@@ -287,7 +288,7 @@ def of_groups(groups: Any) -> Any:
     return groups["dp"] if "dp" in groups.obj else PandasGroups(groups)
 
 
-def of_series(series: pd.Series[Any]) -> PrivateColumn | Answer | _reports.Reports | Unanswerable:
+def of_series(series: Series) -> PrivateColumn | Answer | _reports.Reports | Unanswerable:
     """Return what ``series.dp`` is: the accessor of an answer, or a tracked column of the opened
     frame.
 
@@ -299,7 +300,7 @@ def of_series(series: pd.Series[Any]) -> PrivateColumn | Answer | _reports.Repor
         return Unanswerable(reason)
 
 
-def _column_or_answer(series: pd.Series[Any]) -> PrivateColumn | Answer | _reports.Reports:
+def _column_or_answer(series: Series) -> PrivateColumn | Answer | _reports.Reports:
     """Return the accessor of an answer or of reports, or the tracked column that a Series is.
 
     Raise for a Series without receipt and session, or if it is not provably a column of the opened

@@ -76,7 +76,7 @@ class PrivateColumn(OperatorMethods, BoundColumn):
     def _other(self, other: object) -> Expr:
         return read_expression(self._frame, other)
 
-    def _operate(self, name: builtins.str, *others: Any, swapped: bool = False) -> Self:
+    def _operate(self, name: builtins.str, *others: object, swapped: bool = False) -> Self:
         """Return the column that an operator makes of this one and the other operands."""
         operands = [self._expr, *(read_expression(self._frame, value) for value in others)]
         return self._new(OPERATORS[name].build(*(reversed(operands) if swapped else operands)))
@@ -88,7 +88,7 @@ class PrivateColumn(OperatorMethods, BoundColumn):
         """
         return cast(Self, apply_ufunc(self, ufunc, method, inputs, options))
 
-    def __array_function__(self, function: Any, types: Any, args: Any, words: Any) -> Any:
+    def __array_function__(self, function: Any, types: object, args: Any, words: Any) -> Any:
         """``np.where(p["x"] > 1, "a", "b")``: an expression of one row, or the release that the
         column has by this name."""
         return call_numpy(self, function, args, words)
@@ -98,7 +98,7 @@ class PrivateColumn(OperatorMethods, BoundColumn):
 
     # Person-wise methods --------------------------------------------------------------------------------------
 
-    def isin(self, values: Iterable[Any]) -> Self:
+    def isin(self, values: Iterable[object]) -> Self:
         """Return a column that is true where the value is one of some public values."""
         if isinstance(values, pd.Series | pd.DataFrame):
             raise Refused(
@@ -180,7 +180,7 @@ class PrivateColumn(OperatorMethods, BoundColumn):
             found = _expr.choose(_expr.is_null(self._expr), None, found)
         return self._new(found)
 
-    def apply(self, func: object, args: object = (), **words: Any) -> Self:
+    def apply(self, func: object, args: object = (), **words: object) -> Self:
         """Apply a function of one value, as `map` does, with more arguments."""
         if isinstance(func, str) or not callable(func) or not isinstance(args, tuple | list):
             raise BadType("apply takes a function of one value: p['x'].apply(lambda x: x / 2).")
@@ -318,7 +318,7 @@ class PrivateColumn(OperatorMethods, BoundColumn):
     # Releases -------------------------------------------------------------------------------------------------
 
     @verb
-    def agg(self, spec: object = None, /, *, bounds: object = None, **outputs: Any) -> Any:
+    def agg(self, spec: object = None, /, *, bounds: object = None, **outputs: object) -> Any:
         """Ask a number by its name, or several in one release: ``agg(["mean", "std"])``,
         ``agg(m="mean")``, which return a Series.
 
@@ -418,7 +418,7 @@ class PrivateColumn(OperatorMethods, BoundColumn):
         }
         return [name for name in super().__dir__() if name not in other]
 
-    def __repr__(self) -> Any:
+    def __repr__(self) -> builtins.str:
         return f"PrivateColumn {self._expr} ({self._expr.kind})"
 
 

@@ -45,7 +45,7 @@ _NO_DELTA = (
 
 
 def listed(
-    asking: Askable, by: tuple[By | Sought, ...], payment: Mapping[str, Any]
+    asking: Askable, by: tuple[By | Sought, ...], payment: Mapping[str, object]
 ) -> tuple[tuple[By, ...], Fraction] | Plan:
     """Return groupings that all have keys, and the part of the price that is left to ask about
     them.
@@ -60,7 +60,7 @@ def listed(
 
 
 def key_search(
-    asking: Askable, columns: KeyColumns, payment: Mapping[str, Any]
+    asking: Askable, columns: KeyColumns, payment: Mapping[str, object]
 ) -> tuple[KeySearch, Payment]:
     """Return the question that finds the values of some columns, for the verb `unique`.
 
@@ -134,7 +134,9 @@ class Search:
                 "dropna=False adds no group to combinations that are found: fillna(...) a value of its own."
             )
 
-    def ask(self, outputs: tuple[Output, ...], layout: Finish, payment: Mapping[str, Any]) -> Any:
+    def ask(
+        self, outputs: tuple[Output, ...], layout: Finish, payment: Mapping[str, object]
+    ) -> Any:
         """Ask for some aggregates of these groups, whose keys are found on the way.
 
         ``layout`` makes the answer from the release. Where possible keys and aggregates share one
@@ -151,7 +153,7 @@ class Search:
             self._asking, query, lambda release: layout(release, combined_index(by)), words, HALF
         )
 
-    def keys(self, payment: Mapping[str, Any]) -> tuple[By, ...] | Plan:
+    def keys(self, payment: Mapping[str, object]) -> tuple[By, ...] | Plan:
         """Find the keys once, for half of a price, and return the groups with them.
 
         In explain mode, return the plan of the search if there has been none.
@@ -189,7 +191,7 @@ class Search:
         )
 
     def _measure_groups(
-        self, outputs: tuple[Output, ...], layout: Finish, payment: Mapping[str, Any]
+        self, outputs: tuple[Output, ...], layout: Finish, payment: Mapping[str, object]
     ) -> Any:
         """Find the groups that enough people share and measure them, in one release for the whole
         price.
@@ -245,18 +247,18 @@ class Search:
             return KeyBy(self._exprs[0], known.rename(self._columns[0][1]))
         return TupleBy.of(self._exprs, known.rename([name for _, name in self._columns]))
 
-    def _question(self, payment: Mapping[str, Any]) -> bytes:
+    def _question(self, payment: Mapping[str, object]) -> bytes:
         """Return the question of the search: the same columns of the same rows, and the same limit
         of keys a person."""
         limits = cast(Payment, {w: payment.get(w) for w in ("max_rows", "max_groups")})
         return encode((self._exprs, self._where, self._session.limit_unit(limits).groups))
 
-    def _is_known(self, task: Finding, words: Mapping[str, Any]) -> bool:
+    def _is_known(self, task: Finding, words: Mapping[str, object]) -> bool:
         """Return whether it was asked before in the same words, and so is free."""
         declared = selection_of(self._asking).words
         return self._session.is_answered(price_question(self._session, task, words, declared))
 
-    def _failure(self, key: object, payment: Mapping[str, Any]) -> tuple[Fraction, Fraction]:
+    def _failure(self, key: object, payment: Mapping[str, object]) -> tuple[Fraction, Fraction]:
         """Return the failure probability of a question that finds keys, and that of one without
         Gaussian noise.
 

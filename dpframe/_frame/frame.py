@@ -44,6 +44,7 @@ from dpframe._session.batch import Batch
 from dpframe._session.opening import find_or_open_session, open_session, with_arguments_of
 from dpframe._session.session import Session
 from dpframe._session.terms import Words
+from dpframe._types import Index, Series
 
 if TYPE_CHECKING:
     # With the verbs that its stub lists, for those who complete names without running code.
@@ -193,11 +194,11 @@ class PrivateFrame(OperatorMethods, Tracked):
     # Schema ---------------------------------------------------------------------------------------------------
 
     @property
-    def columns(self) -> pd.Index[Any]:
+    def columns(self) -> Index:
         """The names of the columns."""
         return pd.Index(list(self._selection.columns), tupleize_cols=False)
 
-    def _across(self, aggregate: str, payment: Mapping[str, Any]) -> Any:
+    def _across(self, aggregate: str, payment: Mapping[str, object]) -> PrivateColumn:
         """Return a column with an aggregate of each row's cells, for a verb with ``axis=1``.
 
         ``aggregate`` is the verb, such as "sum". Nothing is released, so a price in ``payment`` is
@@ -312,7 +313,7 @@ class PrivateFrame(OperatorMethods, Tracked):
         """Return the frame in which an operator is applied to each column."""
         return cellwise.operate(self, name, others, swapped)
 
-    def __xor__(self, other: Any) -> NoReturn:
+    def __xor__(self, other: object) -> NoReturn:
         refuse("operator")
 
     __rxor__ = __xor__
@@ -339,7 +340,7 @@ class PrivateFrame(OperatorMethods, Tracked):
     ge: OperatorMethod = cellwise.operator_method("ge")
 
     @property
-    def dtypes(self) -> pd.Series[Any]:
+    def dtypes(self) -> Series:
         """The dtypes of the columns, without the categories of categorical ones: these are cells of
         the data."""
         return looking.dtypes(self)
@@ -367,7 +368,7 @@ class PrivateFrame(OperatorMethods, Tracked):
         X: object = None,
         y: object = None,
         *,
-        bounds: Mapping[Any, Any] | None = None,
+        bounds: Mapping[Any, object] | None = None,
         **payment: Unpack[Payment],
     ) -> Model:
         """Fit a model of `dpframe.learn` to columns of this frame, and return it, as scikit-learn
@@ -396,7 +397,7 @@ class PrivateFrame(OperatorMethods, Tracked):
             )
         return cast(Model, own(self, X, y, bounds, payment))
 
-    def _find_unknown(self, name: str) -> Any:
+    def _find_unknown(self, name: str) -> PrivateColumn:
         """Return the column of this name, or refuse a verb that frames do not have."""
         if name.startswith("_"):
             raise AttributeError(name)

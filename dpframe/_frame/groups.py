@@ -46,6 +46,7 @@ from dpframe._plans.price import Payment, check_payment
 from dpframe._questions.question import COUNT, SIZE, Query, Release
 from dpframe._refusals import ADVICE, OWN_ROWS, refuse
 from dpframe._session.session import Session
+from dpframe._types import Index, Series
 
 
 class PrivateGroupBy(Measurable):
@@ -148,7 +149,7 @@ class PrivateGroupBy(Measurable):
     def _ask_for(
         self,
         outputs: Sequence[Output],
-        payment: Mapping[str, Any],
+        payment: Mapping[str, object],
         layout: Finish | None = None,
         single: bool = False,
         choices: bool = False,
@@ -184,7 +185,7 @@ class PrivateGroupBy(Measurable):
         return ask_in_groups(self, self._selection.by, tuple(outputs), layout, payment, part)
 
     def _aggregate(
-        self, spec: object, named: Mapping[str, Any], bounds: object, payment: dict[str, Any]
+        self, spec: object, named: Mapping[str, object], bounds: object, payment: dict[str, Any]
     ) -> Any:
         """Ask for the aggregates that `agg` was given, for each group and in one release.
 
@@ -217,7 +218,7 @@ class PrivateGroupBy(Measurable):
         name = cast(Any, self._chosen)[0] if self._single else None
         return self._rows(name, payment)
 
-    def _rows(self, name: Hashable, payment: Mapping[str, Any]) -> Any:
+    def _rows(self, name: Hashable, payment: Mapping[str, object]) -> Any:
         # pandas names the column of sizes, whatever is selected
         label = name if self._as_index or name == "count" else "size"
         layout = partial(_release.series, name=label) if self._as_index else self._flat([label])
@@ -234,7 +235,7 @@ class PrivateGroupBy(Measurable):
         ascending: bool = False,
         dropna: bool | None = None,
         **payment: Unpack[Payment],
-    ) -> pd.Series[Any]:
+    ) -> Series:
         """Count the rows of each group that have each value of a column, or each combination of
         values of several.
 
@@ -368,7 +369,7 @@ class PrivateGroupBy(Measurable):
         asked = self._chosen[0] if self._single and self._chosen else None
         return NotOffered(use_own_names(text, self._selection, asked))
 
-    def _find_unknown(self, name: str) -> Any:
+    def _find_unknown(self, name: str) -> PrivateGroupBy:
         """Return these groups with the column of this name, or refuse a verb that groups do not
         have."""
         if name.startswith("_"):
@@ -426,7 +427,7 @@ def ask_in_groups(
     by: tuple[By | Sought, ...],
     outputs: tuple[Output, ...],
     layout: Finish,
-    payment: Mapping[str, Any],
+    payment: Mapping[str, object],
     part: Fraction = WHOLE,
 ) -> Any:
     """Ask for some aggregates of some groups, or of all rows if ``by`` is empty.
@@ -447,8 +448,8 @@ def count_values(
     asking: Askable,
     groups: tuple[By | Sought, ...],
     levels: Sequence[By | Sought],
-    options: Mapping[str, Any],
-    payment: Mapping[str, Any],
+    options: Mapping[str, object],
+    payment: Mapping[str, object],
     layered: bool = False,
 ) -> Any:
     """Count the rows that have each of some values, in each of some groups or in all.
@@ -465,7 +466,7 @@ def count_values(
             "normalize=True in groups needs their keys and those of the column: list keys=[...], or divide the counts."
         )
 
-    def layout(release: Release, index: pd.Index[Any]) -> pd.Series[Any]:
+    def layout(release: Release, index: Index) -> Series:
         """Lay the noisy counts out as a Series, sorted and normalized as the user asked.
 
         ``index`` has the groups and the values that were counted.

@@ -24,6 +24,7 @@ from dpframe._questions import entries as _rows
 from dpframe._questions.question import Release
 from dpframe._questions.reports import BITS, Randomize, unpack_reports
 from dpframe._statistics.base import Grid
+from dpframe._types import Array, Series
 from dpframe._validate import Bounds
 from dpframe.mechanisms.response import MOST, POINTS, Response, points_for, round_to_points
 
@@ -31,14 +32,14 @@ from dpframe.mechanisms.response import MOST, POINTS, Response, points_for, roun
 @verb
 def randomize(
     self: Tracked,
-    column: Any,
-    keys: Any = None,
-    bounds: Any = None,
+    column: object,
+    keys: object = None,
+    bounds: object = None,
     *,
-    other: Any = None,
+    other: object = None,
     public_index: bool = False,
     **payment: Unpack[Payment],
-) -> pd.Series[Any]:
+) -> Series:
     """Return a randomized report for each row, which somebody who is not trusted may hold:
     randomized response.
 
@@ -120,7 +121,7 @@ def randomize(
         words += (Word("index", "the labels of the rows", "randomize"),)
     index = self._session.data.index if public_index else None
 
-    def finish(release: Release) -> pd.Series[Any]:
+    def finish(release: Release) -> Series:
         """Make the Series of randomized reports that the user gets, with its receipt."""
         response: Any = release.plan.parts[0].noise
         null = None if task.keys is None else task.keys.null
@@ -134,7 +135,7 @@ def randomize(
 
 
 def _of_values(
-    frame: Tracked, expr: Expr, name: Hashable, keys: Any, other: Any
+    frame: Tracked, expr: Expr, name: Hashable, keys: object, other: object
 ) -> tuple[Randomize, list[Any]]:
     """Return the question that randomizes listed values, and the values that a report can have.
 
@@ -159,7 +160,7 @@ def number_kind(each: Fraction, bounds: Bounds) -> ReportKind:
     return ReportKind(Response(each, points_for(each)), bounds=bounds)
 
 
-def rounded_places(values: NDArray[np.float64], kind: ReportKind) -> NDArray[Any]:
+def rounded_places(values: NDArray[np.float64], kind: ReportKind) -> Array:
     """Round numbers at random to the values that a report can have, and return the positions of
     these.
 
@@ -170,7 +171,7 @@ def rounded_places(values: NDArray[np.float64], kind: ReportKind) -> NDArray[Any
     return round_to_points(_rows.count_steps(values, grid), grid.width, kind.response.k)
 
 
-def labels_of(keys: Keys, other: Any) -> list[Any]:
+def labels_of(keys: Keys, other: object) -> list[object]:
     """Return the values that a report can have, in order and with None for null.
 
     ``keys`` are the listed values. ``other`` names one value more, or is None.

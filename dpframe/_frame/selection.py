@@ -38,6 +38,7 @@ from dpframe._questions.question import Query, Question, Release
 from dpframe._refusals import Unprinted
 from dpframe._session.batch import Batch
 from dpframe._session.session import PricedQuestion, Session
+from dpframe._types import Values
 from dpframe._validate import Bounds
 from dpframe.accounting._filter import Price
 from dpframe.engines.keys import images
@@ -132,7 +133,7 @@ class Selection:
         """Return the same rows with some columns, chosen by name."""
         return self.change(columns={name: self.columns[name] for name in names}, listed=True)
 
-    def change(self, **changes: Any) -> Selection:
+    def change(self, **changes: object) -> Selection:
         """Return a copy with some fields changed, as `dataclasses.replace` does, in a tenth of the
         time.
 
@@ -205,7 +206,7 @@ class Selection:
         """The columns that pandas would call numeric."""
         return [name for name, expr in self.columns.items() if expr.kind in ("number", "bool")]
 
-    def by_column(self, given: Mapping[Any, Any]) -> dict[Hashable, Any]:
+    def by_column(self, given: Mapping[Any, object]) -> dict[Hashable, Any]:
         """Return the dict by column that a user has ``given``, with checked names.
 
         They must be columns of this selection or of the opened frame.
@@ -315,7 +316,7 @@ class Selection:
             raise need_keys(name if isinstance(expr, Column) else str(expr), verb)
         return keys_for(list(own), expr, name, ordered=isinstance(expr, Cut))
 
-    def declared_keys(self, column: Column) -> tuple[Any, ...] | None:
+    def declared_keys(self, column: Column) -> Values | None:
         """Return the declared keys of a column of the opened frame, without null, or None without
         any."""
         listed = self.schema.keys.get(column.position)
@@ -325,12 +326,12 @@ class Selection:
             else tuple(k for i, k in enumerate(listed.index.tolist()) if i != listed.null)
         )
 
-    def values(self, expr: Expr) -> tuple[Any, ...] | None:
+    def values(self, expr: Expr) -> Values | None:
         """Return all values that an expression can have, without null, as far as they are declared
         or follow from declarations."""
         return self.images(expr) or expr.members(self.declared_keys, self.ends)
 
-    def images(self, expr: Expr) -> tuple[Any, ...] | None:
+    def images(self, expr: Expr) -> Values | None:
         """Return the values of an expression for all listed values of its columns.
 
         They are public, as the listed values are. Return None if a column has no keys, or if the
@@ -519,7 +520,7 @@ class AnswerMode:
         session: Session,
         question: Question,
         answer: Answer,
-        payment: Mapping[str, Any],
+        payment: Mapping[str, object],
         declared: tuple[Word, ...] = (),
         part: Fraction = WHOLE,
     ) -> Any:
@@ -559,7 +560,7 @@ class ExplainMode(AnswerMode):
         session: Session,
         question: Question,
         answer: Answer,
-        payment: Mapping[str, Any],
+        payment: Mapping[str, object],
         declared: tuple[Word, ...] = (),
         part: Fraction = WHOLE,
     ) -> Any:
@@ -601,7 +602,7 @@ class BatchMode(AnswerMode):
         session: Session,
         question: Question,
         answer: Answer,
-        payment: Mapping[str, Any],
+        payment: Mapping[str, object],
         declared: tuple[Word, ...] = (),
         part: Fraction = WHOLE,
     ) -> Any:
@@ -631,7 +632,7 @@ class RowMode(AnswerMode):
     def __init__(self, advice: str):
         self.advice = advice
 
-    def ask(self, *question: Any, **words: Any) -> Any:
+    def ask(self, *question: object, **words: object) -> Any:
         raise Refused(self.advice)
 
     def explaining(self) -> AnswerMode:
@@ -644,7 +645,7 @@ class RowMode(AnswerMode):
 def price_question(
     session: Session,
     question: Question,
-    payment: Mapping[str, Any],
+    payment: Mapping[str, object],
     declared: tuple[Word, ...],
     part: Fraction = WHOLE,
     ahead: Budget | None = None,
@@ -716,7 +717,7 @@ class Askable:
         self,
         question: Question,
         answer: Answer,
-        payment: Mapping[str, Any],
+        payment: Mapping[str, object],
         part: Fraction = WHOLE,
         declared: tuple[Word, ...] = (),
     ) -> Any:

@@ -10,6 +10,7 @@ from typing import Any, TypeVar, cast, get_type_hints
 
 from dpframe._arguments import check_methods, correct_arguments, show_signature, was_entered
 from dpframe._plans.price import DEFAULTS, Payment
+from dpframe._types import Arguments
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -77,9 +78,6 @@ def fill_selection(function: FunctionType, defaults: Mapping[str, object]) -> Fu
     return checked
 
 
-Arguments = tuple[Any, ...]
-
-
 def _check(
     function: FunctionType,
     defaults: Mapping[str, object],
@@ -93,7 +91,7 @@ def _check(
     """
 
     @wraps(function)
-    def call_verb(*args: Any, **named: Any) -> Any:
+    def call_verb(*args: object, **named: object) -> Any:
         """Call the verb; if its arguments do not fit, correct them as far as pandas allows, or
         refuse them by name.
 

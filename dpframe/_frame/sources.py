@@ -45,7 +45,9 @@ _UNITS = {
 _LEAST = 2**20
 
 
-def open(source: Any, *budget: Any, memory: int | str | None = None, **words: Any) -> PrivateFrame:
+def open(
+    source: object, *budget: object, memory: int | str | None = None, **words: object
+) -> PrivateFrame:
     """Open the budgeted session of files, or of a table that another engine has, by the words of
     ``df.dp.open``.
 
@@ -111,7 +113,7 @@ def open(source: Any, *budget: Any, memory: int | str | None = None, **words: An
 open.__doc__ = (open.__doc__ or "").replace("{tables}", list_tables())
 
 
-def sql(database: Any, table: str) -> NamedTable:
+def sql(database: object, table: str) -> NamedTable:
     """Name a table or a view of a database, to be opened by `dpframe.open`.
 
     ``database`` is a URL, ``"sqlite:///clinic.db"`` or ``"duckdb:///clinic.duckdb"``, or a
@@ -144,7 +146,9 @@ class OfTable:
         self._table = table
         self._opened: PrivateFrame | None = None
 
-    def open(self, *budget: Any, memory: int | str | None = None, **words: Any) -> PrivateFrame:
+    def open(
+        self, *budget: object, memory: int | str | None = None, **words: object
+    ) -> PrivateFrame:
         """Open a session, as `dpframe.open` of this table does."""
         self._opened = open(self._table, *budget, memory=memory, **words)
         return self._opened
@@ -164,7 +168,7 @@ class OfTable:
             raise AttributeError(name)
         return getattr(self._frame, name)
 
-    def __getitem__(self, key: Any) -> Any:
+    def __getitem__(self, key: object) -> Any:
         return self._frame[key]
 
     def __dir__(self) -> list[str]:

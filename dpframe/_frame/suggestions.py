@@ -30,6 +30,7 @@ from dpframe._plans.plan import Cost, Plan
 from dpframe._plans.price import Payment, check_payment
 from dpframe._questions.question import Query, Release
 from dpframe._statistics.base import LARGEST_POWER, LEAST_POWER, MAGNITUDES, Integers
+from dpframe._types import Series
 from dpframe.mechanisms._base import Noise
 
 ROW_BINS = LIMIT.bit_length()  # 1, 2, 3 to 4, ..., up to the largest limit there is
@@ -121,7 +122,7 @@ class SuggestedBounds(Suggested, tuple[float, float]):
         within = (self._table["lower"] >= self[0]) & (self._table["upper"] <= self[1]) & self.found
         return self._table[within].reset_index(drop=True)
 
-    def __getnewargs__(self) -> tuple[Any, ...]:
+    def __getnewargs__(self) -> tuple[object, ...]:
         return tuple(self), self.found, self._table, self._plan
 
     def _describe(self) -> str:
@@ -138,9 +139,9 @@ class SuggestedBounds(Suggested, tuple[float, float]):
 @verb
 def suggest_limits(
     self: Tracked,
-    by: Any = None,
+    by: object = None,
     *,
-    keys: Any = None,
+    keys: object = None,
     share: float = 0.95,
     **payment: Unpack[Payment],
 ) -> SuggestedLimits:
@@ -211,7 +212,7 @@ def suggest_limits(
 
 @verb
 def over_limits(
-    self: Tracked, by: Any = None, **payment: Unpack[Payment]
+    self: Tracked, by: object = None, **payment: Unpack[Payment]
 ) -> pd.Series[int] | pd.DataFrame:
     """Count the people with more rows than ``max_rows``, so that totals leave some of these out.
 
@@ -282,7 +283,7 @@ def over_limits(
 
 
 @verb
-def suggest_bounds(self: Tracked, column: Any, **payment: Unpack[Payment]) -> SuggestedBounds:
+def suggest_bounds(self: Tracked, column: object, **payment: Unpack[Payment]) -> SuggestedBounds:
     """Suggest ``(lower, upper)`` for a column, from one value of each person, drawn from their own.
 
     Released are noisy counts of people on a fixed grid of magnitudes: zero, and powers of two from
@@ -337,7 +338,7 @@ def _noise(release: Release, part: int) -> Noise:
     return cast(Noise, release.plan.parts[part].noise)
 
 
-def _people(counts: Integers, index: list[int] | None = None) -> pd.Series[Any]:
+def _people(counts: Integers, index: list[int] | None = None) -> Series:
     """Return noisy counts of people as a column of a table, labelled by ``index``.
 
     They are whole numbers, or doubles where noise is wider than 63 bits. The dtype has nulls, for a

@@ -228,7 +228,7 @@ GROUP_VERBS: dict[str, Any] = {
 # Installation -----------------------------------------------------------------------------------
 
 
-def install(kind: type, verbs: Mapping[str, Any]) -> None:
+def install(kind: type, verbs: Mapping[str, object]) -> None:
     """Make functions the methods of a class, under these names."""
     for name, function in verbs.items():
         setattr(kind, name, function)

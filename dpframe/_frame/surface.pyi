@@ -22,6 +22,7 @@ from dpframe._plans.plan import Plan
 from dpframe._plans.price import Payment
 from dpframe._session.batch import Batch
 from dpframe._session.planned import Planned
+from dpframe._types import Index, Series
 
 A = TypeVar("A", covariant=True)  # what becomes of any question: a plan, or a place in a batch
 F = TypeVar("F", bound=frame.PrivateFrame)
@@ -47,28 +48,28 @@ class Positions(places.Positions[F, C]):
 
 class PrivateColumn(column.PrivateColumn):
     """``p["x"]``: comparisons and arithmetic make other columns; `mean` and its like are releases"""
-    def dropna(self, *, axis: Any = ..., how: None = ..., ignore_index: bool = ...) -> Self: ...
-    def rename(self, index: Hashable = ..., *, axis: Any = ...) -> Self: ...
+    def dropna(self, *, axis: object = ..., how: None = ..., ignore_index: bool = ...) -> Self: ...
+    def rename(self, index: Hashable = ..., *, axis: object = ...) -> Self: ...
     def copy(self, deep: bool = ...) -> Self: ...
-    def squeeze(self, axis: Any = ...) -> Self: ...
-    def sort_values(self, **words: Any) -> Self: ...
-    def sort_index(self, **words: Any) -> Self: ...
+    def squeeze(self, axis: object = ...) -> Self: ...
+    def sort_values(self, **words: object) -> Self: ...
+    def sort_index(self, **words: object) -> Self: ...
     def infer_objects(self, deep: bool = ...) -> Self: ...
-    def reset_index(self, level: None = ..., *, drop: bool = ..., name: Any = ...) -> Self: ...
+    def reset_index(self, level: None = ..., *, drop: bool = ..., name: object = ...) -> Self: ...
     def to_frame(self, name: Hashable = ...) -> PrivateFrame: ...
-    def head(self, n: int = ...) -> pd.Series[Any]: ...
-    def tail(self, n: int = ...) -> pd.Series[Any]: ...
+    def head(self, n: int = ...) -> Series: ...
+    def tail(self, n: int = ...) -> Series: ...
     def sample(
         self,
         n: int | None = ...,
         frac: float | None = ...,
         replace: bool = ...,
         weights: None = ...,
-        random_state: Any = ...,
-        axis: Any = ...,
+        random_state: object = ...,
+        axis: object = ...,
         ignore_index: bool = ...,
-    ) -> pd.Series[Any]: ...
-    def pipe(self, func: Any, *args: Any, **words: Any) -> Any: ...
+    ) -> Series: ...
+    def pipe(self, func: Any, *args: object, **words: object) -> Any: ...
     def count(self, **payment: Unpack[Payment]) -> IntEstimate: ...
     def nunique(self, **payment: Unpack[Payment]) -> IntEstimate: ...
     def sum(
@@ -96,7 +97,7 @@ class PrivateColumn(column.PrivateColumn):
         self,
         bounds: BoundsLike = ...,
         *,
-        q: Any = ...,
+        q: object = ...,
         resolution: float | None = ...,
         **payment: Unpack[Payment],
     ) -> IntEstimate | FloatEstimate: ...
@@ -104,7 +105,7 @@ class PrivateColumn(column.PrivateColumn):
         self,
         bounds: BoundsLike = ...,
         *,
-        q: Any = ...,
+        q: object = ...,
         resolution: float | None = ...,
         **payment: Unpack[Payment],
     ) -> IntEstimate | FloatEstimate: ...
@@ -145,10 +146,10 @@ class PrivateColumn(column.PrivateColumn):
     def top(self, k: int, *, keys: object = ..., **payment: Unpack[Payment]) -> list[Any]: ...
     def randomize(
         self,
-        keys: Any = ...,
-        bounds: Any = ...,
+        keys: object = ...,
+        bounds: object = ...,
         *,
-        other: Any = ...,
+        other: object = ...,
         public_index: bool = ...,
         **payment: Unpack[Payment],
     ) -> pd.Series[Any]: ...
@@ -198,13 +199,13 @@ class PrivateColumn(column.PrivateColumn):
     def aggregate(
         self, spec: None = ..., /, *, bounds: BoundsLike = ..., **outputs: Any
     ) -> pd.Series[Any]: ...
-    def groupby(self, by: Any = ..., **words: Any) -> ColumnGroups: ...
-    def resample(self, rule: Any, **words: Any) -> ColumnGroups: ...
+    def groupby(self, by: object = ..., **words: object) -> ColumnGroups: ...
+    def resample(self, rule: object, **words: object) -> ColumnGroups: ...
 
 class ExplainedColumn(PrivateColumn, Generic[A]):
     """A column that answers nothing: ``p.explain['x'].mean()`` is a plan."""
-    def agg(self, spec: object = ..., /, *, bounds: object = ..., **outputs: Any) -> A: ...
-    def aggregate(self, spec: object = ..., /, *, bounds: object = ..., **outputs: Any) -> A: ...
+    def agg(self, spec: object = ..., /, *, bounds: object = ..., **outputs: object) -> A: ...
+    def aggregate(self, spec: object = ..., /, *, bounds: object = ..., **outputs: object) -> A: ...
     def argmax(self, *, keys: object = ..., **payment: Unpack[Payment]) -> A: ...
     def corr(
         self,
@@ -247,7 +248,7 @@ class ExplainedColumn(PrivateColumn, Generic[A]):
         self,
         bounds: BoundsLike = ...,
         *,
-        q: Any = ...,
+        q: object = ...,
         resolution: float | None = ...,
         **payment: Unpack[Payment],
     ) -> A: ...
@@ -263,7 +264,7 @@ class ExplainedColumn(PrivateColumn, Generic[A]):
         self,
         bounds: BoundsLike = ...,
         *,
-        q: Any = ...,
+        q: object = ...,
         resolution: float | None = ...,
         **payment: Unpack[Payment],
     ) -> A: ...
@@ -279,10 +280,10 @@ class ExplainedColumn(PrivateColumn, Generic[A]):
     ) -> A: ...
     def randomize(
         self,
-        keys: Any = ...,
-        bounds: Any = ...,
+        keys: object = ...,
+        bounds: object = ...,
         *,
-        other: Any = ...,
+        other: object = ...,
         public_index: bool = ...,
         **payment: Unpack[Payment],
     ) -> A: ...
@@ -313,17 +314,17 @@ class ExplainedColumn(PrivateColumn, Generic[A]):
     def var(
         self, bounds: BoundsLike = ..., *, ddof: int = ..., **payment: Unpack[Payment]
     ) -> A: ...
-    def groupby(self, by: Any = ..., **words: Any) -> ExplainedGroups[A]: ...
-    def resample(self, rule: Any, **words: Any) -> ExplainedGroups[A]: ...
+    def groupby(self, by: object = ..., **words: object) -> ExplainedGroups[A]: ...
+    def resample(self, rule: object, **words: object) -> ExplainedGroups[A]: ...
 
 class PrivateFrame(frame.PrivateFrame):
     """A frame in a budgeted session: ``df.dp`` after ``df.dp.open(...)``."""
-    def assign(self, **columns: Any) -> Self: ...
+    def assign(self, **columns: object) -> Self: ...
     def rename(
         self,
-        mapper: Mapping[Any, Any] | Callable[[Any], Any] | None = ...,
+        mapper: Mapping[Any, object] | Callable[[Any], object] | None = ...,
         *,
-        columns: Mapping[Any, Any] | Callable[[Any], Any] | None = ...,
+        columns: Mapping[Any, object] | Callable[[Any], object] | None = ...,
         index: None = ...,
         axis: object = ...,
         errors: str = ...,
@@ -354,11 +355,11 @@ class PrivateFrame(frame.PrivateFrame):
         self, lower: float | None = ..., upper: float | None = ..., *, inplace: bool = ...
     ) -> Self: ...
     def astype(self, dtype: object) -> Self: ...
-    def isin(self, values: Mapping[Any, Any] | Iterable[Any]) -> Self: ...
+    def isin(self, values: Mapping[Any, object] | Iterable[object]) -> Self: ...
     def replace(
         self, to_replace: Any = ..., value: Any = ..., *, inplace: bool = ..., regex: Any = ...
     ) -> Self: ...
-    def map(self, func: Callable[[Any], Any], na_action: object = ...) -> Self: ...
+    def map(self, func: Callable[[Any], object], na_action: object = ...) -> Self: ...
     def isna(self) -> Self: ...
     def isnull(self) -> Self: ...
     def notna(self) -> Self: ...
@@ -367,16 +368,16 @@ class PrivateFrame(frame.PrivateFrame):
         self, column: object, bins: object, *, labels: object = ..., right: bool = ...
     ) -> PrivateColumn: ...
     def sort_values(
-        self, by: Any = ..., *, ascending: Any = ..., na_position: str = ..., **words: Any
+        self, by: object = ..., *, ascending: object = ..., na_position: str = ..., **words: object
     ) -> Self: ...
-    def duplicated(self, subset: Any = ..., keep: Any = ...) -> PrivateColumn: ...
+    def duplicated(self, subset: object = ..., keep: object = ...) -> PrivateColumn: ...
     def drop_duplicates(
-        self, subset: Any = ..., *, keep: Any = ..., ignore_index: bool = ...
+        self, subset: object = ..., *, keep: object = ..., ignore_index: bool = ...
     ) -> Self: ...
     def card(
         self, path: str | os.PathLike[str] | None = ..., *, format: str | None = ...
     ) -> str: ...
-    def sort_index(self, *args: Any, **kwargs: Any) -> PrivateFrame: ...
+    def sort_index(self, *args: object, **kwargs: object) -> PrivateFrame: ...
     def insert(
         self, loc: int, column: object, value: object, allow_duplicates: bool = ...
     ) -> None: ...
@@ -418,11 +419,15 @@ class PrivateFrame(frame.PrivateFrame):
         names: object = ...,
     ) -> Self: ...
     def eval(self, expr: str, *, inplace: bool = ...) -> Any: ...
-    def rename_axis(self, *args: Any, inplace: bool = ..., **words: Any) -> PrivateFrame: ...
-    def convert_dtypes(self, *args: Any, inplace: bool = ..., **words: Any) -> PrivateFrame: ...
-    def infer_objects(self, *args: Any, inplace: bool = ..., **words: Any) -> PrivateFrame: ...
+    def rename_axis(self, *args: object, inplace: bool = ..., **words: object) -> PrivateFrame: ...
+    def convert_dtypes(
+        self, *args: object, inplace: bool = ..., **words: object
+    ) -> PrivateFrame: ...
+    def infer_objects(
+        self, *args: object, inplace: bool = ..., **words: object
+    ) -> PrivateFrame: ...
     def squeeze(self, axis: object = ...) -> Any: ...
-    def keys(self) -> pd.Index[Any]: ...
+    def keys(self) -> Index: ...
     def join(
         self,
         other: object,
@@ -443,8 +448,8 @@ class PrivateFrame(frame.PrivateFrame):
     def mask(
         self, cond: object, other: object = ..., *, inplace: bool = ..., axis: object = ...
     ) -> Self: ...
-    def apply(self, func: object, axis: object = ..., **words: Any) -> Any: ...
-    def transform(self, func: object, axis: object = ..., **words: Any) -> Self: ...
+    def apply(self, func: object, axis: object = ..., **words: object) -> Any: ...
+    def transform(self, func: object, axis: object = ..., **words: object) -> Self: ...
     def abs(self) -> Self: ...
     def round(self, decimals: object = ...) -> Self: ...
     def head(self, n: int = ...) -> pd.DataFrame: ...
@@ -509,12 +514,12 @@ class PrivateFrame(frame.PrivateFrame):
     def pipe(
         self,
         func: object,
-        *args: Any,
+        *args: object,
         bounds: Mapping[Any, tuple[float, float]] | None = ...,
-        keys: Mapping[Any, Any] | None = ...,
+        keys: Mapping[Any, object] | None = ...,
         max_rows: int | None = ...,
         max_groups: int | None = ...,
-        **kwargs: Any,
+        **kwargs: object,
     ) -> PrivateFrame: ...
     def adopt(
         self,
@@ -522,7 +527,7 @@ class PrivateFrame(frame.PrivateFrame):
         *,
         because: str | None = ...,
         bounds: Mapping[Any, tuple[float, float]] | None = ...,
-        keys: Mapping[Any, Any] | None = ...,
+        keys: Mapping[Any, object] | None = ...,
         max_rows: int | None = ...,
         max_groups: int | None = ...,
     ) -> Self: ...
@@ -665,7 +670,7 @@ class PrivateFrame(frame.PrivateFrame):
         column: ColumnLike,
         bounds: BoundsLike = ...,
         *,
-        q: Any = ...,
+        q: object = ...,
         resolution: float | None = ...,
         numeric_only: bool = ...,
         **payment: Unpack[Payment],
@@ -675,7 +680,7 @@ class PrivateFrame(frame.PrivateFrame):
         self,
         *,
         bounds: BoundsLike = ...,
-        q: Any = ...,
+        q: object = ...,
         resolution: float | None = ...,
         numeric_only: bool = ...,
         **payment: Unpack[Payment],
@@ -688,7 +693,7 @@ class PrivateFrame(frame.PrivateFrame):
         column: ColumnLike,
         bounds: BoundsLike = ...,
         *,
-        q: Any = ...,
+        q: object = ...,
         resolution: float | None = ...,
         numeric_only: bool = ...,
         **payment: Unpack[Payment],
@@ -698,7 +703,7 @@ class PrivateFrame(frame.PrivateFrame):
         self,
         *,
         bounds: BoundsLike = ...,
-        q: Any = ...,
+        q: object = ...,
         resolution: float | None = ...,
         numeric_only: bool = ...,
         **payment: Unpack[Payment],
@@ -805,7 +810,7 @@ class PrivateFrame(frame.PrivateFrame):
     def aggregate(
         self, spec: Mapping[Any, Any] | None = ..., /, *, bounds: BoundsLike = ..., **outputs: Any
     ) -> pd.DataFrame: ...
-    def unique(self, column: object, **payment: Unpack[Payment]) -> pd.Index[Any]: ...
+    def unique(self, column: object, **payment: Unpack[Payment]) -> Index: ...
     def value_counts(
         self,
         column: object = ...,
@@ -820,7 +825,7 @@ class PrivateFrame(frame.PrivateFrame):
         subset: object = ...,
         bounds: BoundsLike = ...,
         **payment: Unpack[Payment],
-    ) -> pd.Series[Any]: ...
+    ) -> Series: ...
     def pivot_table(
         self,
         values: object = ...,
@@ -856,7 +861,7 @@ class PrivateFrame(frame.PrivateFrame):
         **payment: Unpack[Payment],
     ) -> pd.DataFrame: ...
     def counts(
-        self, questions: Mapping[Any, Any], **payment: Unpack[Payment]
+        self, questions: Mapping[Any, object], **payment: Unpack[Payment]
     ) -> pd.Series[int]: ...
     def histogram(
         self,
@@ -922,22 +927,27 @@ class PrivateFrame(frame.PrivateFrame):
         **payment: Unpack[Payment],
     ) -> Any: ...
     def suggest_limits(
-        self, by: Any = ..., *, keys: Any = ..., share: float = ..., **payment: Unpack[Payment]
+        self,
+        by: object = ...,
+        *,
+        keys: object = ...,
+        share: float = ...,
+        **payment: Unpack[Payment],
     ) -> SuggestedLimits: ...
     def over_limits(
-        self, by: Any = ..., **payment: Unpack[Payment]
+        self, by: object = ..., **payment: Unpack[Payment]
     ) -> pd.Series[int] | pd.DataFrame: ...
-    def suggest_bounds(self, column: Any, **payment: Unpack[Payment]) -> SuggestedBounds: ...
+    def suggest_bounds(self, column: object, **payment: Unpack[Payment]) -> SuggestedBounds: ...
     def randomize(
         self,
-        column: Any,
-        keys: Any = ...,
-        bounds: Any = ...,
+        column: object,
+        keys: object = ...,
+        bounds: object = ...,
         *,
-        other: Any = ...,
+        other: object = ...,
         public_index: bool = ...,
         **payment: Unpack[Payment],
-    ) -> pd.Series[Any]: ...
+    ) -> Series: ...
     @overload
     def describe(
         self,
@@ -1070,7 +1080,7 @@ class ExplainedFrame(PrivateFrame, Generic[A]):
         bounds: BoundsLike = ...,
         **payment: Unpack[Payment],
     ) -> A: ...
-    def counts(self, questions: Mapping[Any, Any], **payment: Unpack[Payment]) -> A: ...
+    def counts(self, questions: Mapping[Any, object], **payment: Unpack[Payment]) -> A: ...
     def cov(
         self,
         min_periods: None = ...,
@@ -1110,7 +1120,7 @@ class ExplainedFrame(PrivateFrame, Generic[A]):
         X: object = ...,
         y: object = ...,
         *,
-        bounds: Mapping[Any, Any] | None = ...,
+        bounds: Mapping[Any, object] | None = ...,
         **payment: Unpack[Payment],
     ) -> A: ...
     def hist(
@@ -1134,7 +1144,7 @@ class ExplainedFrame(PrivateFrame, Generic[A]):
         bounds: BoundsLike = ...,
         **payment: Unpack[Payment],
     ) -> A: ...
-    def over_limits(self, by: Any = ..., **payment: Unpack[Payment]) -> A: ...
+    def over_limits(self, by: object = ..., **payment: Unpack[Payment]) -> A: ...
     def pivot_table(
         self,
         values: object = ...,
@@ -1154,17 +1164,22 @@ class ExplainedFrame(PrivateFrame, Generic[A]):
     ) -> A: ...
     def randomize(
         self,
-        column: Any,
-        keys: Any = ...,
-        bounds: Any = ...,
+        column: object,
+        keys: object = ...,
+        bounds: object = ...,
         *,
-        other: Any = ...,
+        other: object = ...,
         public_index: bool = ...,
         **payment: Unpack[Payment],
     ) -> A: ...
-    def suggest_bounds(self, column: Any, **payment: Unpack[Payment]) -> A: ...
+    def suggest_bounds(self, column: object, **payment: Unpack[Payment]) -> A: ...
     def suggest_limits(
-        self, by: Any = ..., *, keys: Any = ..., share: float = ..., **payment: Unpack[Payment]
+        self,
+        by: object = ...,
+        *,
+        keys: object = ...,
+        share: float = ...,
+        **payment: Unpack[Payment],
     ) -> A: ...
     def top(
         self, column: object, k: int, *, keys: object = ..., **payment: Unpack[Payment]
@@ -1254,7 +1269,7 @@ class ExplainedFrame(PrivateFrame, Generic[A]):
         column: ColumnLike = ...,
         bounds: BoundsLike = ...,
         *,
-        q: Any = ...,
+        q: object = ...,
         resolution: float | None = ...,
         numeric_only: bool = ...,
         **payment: Unpack[Payment],
@@ -1264,7 +1279,7 @@ class ExplainedFrame(PrivateFrame, Generic[A]):
         column: ColumnLike = ...,
         bounds: BoundsLike = ...,
         *,
-        q: Any = ...,
+        q: object = ...,
         resolution: float | None = ...,
         numeric_only: bool = ...,
         **payment: Unpack[Payment],
@@ -1324,9 +1339,11 @@ class ExplainedFrame(PrivateFrame, Generic[A]):
 
 class PrivateGroupBy(groups.PrivateGroupBy):
     """``p.groupby("state")``: all declared groups come back, empty ones too, in the declared order."""
-    def argmax(self, column: Any = ..., *, keys: Any = ..., **payment: Unpack[Payment]) -> Self: ...
+    def argmax(
+        self, column: object = ..., *, keys: object = ..., **payment: Unpack[Payment]
+    ) -> Self: ...
     def top(
-        self, column: Any = ..., k: Any = ..., *, keys: Any = ..., **payment: Unpack[Payment]
+        self, column: Any = ..., k: Any = ..., *, keys: object = ..., **payment: Unpack[Payment]
     ) -> Self: ...
     @property
     def explain(self) -> ExplainedGroups[Plan]: ...
@@ -1335,7 +1352,7 @@ class OwnRows:
     """The verbs of groups that are the rows of one person each. Checkers cannot know which are."""
     def all(self) -> Any: ...
     def any(self) -> Any: ...
-    def apply(self, func: Any) -> Any: ...
+    def apply(self, func: object) -> Any: ...
     def bfill(self) -> Any: ...
     def cumcount(self, ascending: bool = ...) -> Any: ...
     def cummax(self) -> Any: ...
@@ -1345,7 +1362,7 @@ class OwnRows:
     def diff(self, periods: int = ...) -> Any: ...
     def expanding(self, min_periods: int = ...) -> Any: ...
     def ffill(self) -> Any: ...
-    def filter(self, func: Any) -> Any: ...
+    def filter(self, func: object) -> Any: ...
     def first(self, numeric_only: bool = ...) -> Any: ...
     def head(self, n: int = ...) -> Any: ...
     def last(self, numeric_only: bool = ...) -> Any: ...
@@ -1353,15 +1370,15 @@ class OwnRows:
     def nsmallest(self, n: int = ...) -> Any: ...
     def nth(self, n: int) -> Any: ...
     def pct_change(self, periods: int = ...) -> Any: ...
-    def pipe(self, func: Callable[..., Any], *args: Any, **kwargs: Any) -> Any: ...
+    def pipe(self, func: Callable[..., object], *args: object, **kwargs: object) -> Any: ...
     def prod(self, numeric_only: bool = ...) -> Any: ...
     def rank(
         self, method: str = ..., ascending: bool = ..., na_option: str = ..., pct: bool = ...
     ) -> Any: ...
-    def rolling(self, window: int, min_periods: int | None = ..., **words: Any) -> Any: ...
+    def rolling(self, window: int, min_periods: int | None = ..., **words: object) -> Any: ...
     def shift(self, periods: int = ...) -> Any: ...
     def tail(self, n: int = ...) -> Any: ...
-    def transform(self, func: Any) -> Any: ...
+    def transform(self, func: object) -> Any: ...
 
 class ColumnGroups(PrivateGroupBy, OwnRows):
     """``p.groupby('k')['x']``: each answer is a Series."""
@@ -1498,7 +1515,7 @@ class ColumnGroups(PrivateGroupBy, OwnRows):
         column: ColumnLike,
         bounds: BoundsLike = ...,
         *,
-        q: Any = ...,
+        q: object = ...,
         resolution: float | None = ...,
         numeric_only: bool = ...,
         **payment: Unpack[Payment],
@@ -1508,7 +1525,7 @@ class ColumnGroups(PrivateGroupBy, OwnRows):
         self,
         *,
         bounds: BoundsLike = ...,
-        q: Any = ...,
+        q: object = ...,
         resolution: float | None = ...,
         numeric_only: bool = ...,
         **payment: Unpack[Payment],
@@ -1519,7 +1536,7 @@ class ColumnGroups(PrivateGroupBy, OwnRows):
         column: ColumnLike,
         bounds: BoundsLike = ...,
         *,
-        q: Any = ...,
+        q: object = ...,
         resolution: float | None = ...,
         numeric_only: bool = ...,
         **payment: Unpack[Payment],
@@ -1529,7 +1546,7 @@ class ColumnGroups(PrivateGroupBy, OwnRows):
         self,
         *,
         bounds: BoundsLike = ...,
-        q: Any = ...,
+        q: object = ...,
         resolution: float | None = ...,
         numeric_only: bool = ...,
         **payment: Unpack[Payment],
@@ -1769,7 +1786,7 @@ class ListedGroups(PrivateGroupBy, OwnRows):
         column: ColumnLike,
         bounds: BoundsLike = ...,
         *,
-        q: Any = ...,
+        q: object = ...,
         resolution: float | None = ...,
         numeric_only: bool = ...,
         **payment: Unpack[Payment],
@@ -1779,7 +1796,7 @@ class ListedGroups(PrivateGroupBy, OwnRows):
         self,
         *,
         bounds: BoundsLike = ...,
-        q: Any = ...,
+        q: object = ...,
         resolution: float | None = ...,
         numeric_only: bool = ...,
         **payment: Unpack[Payment],
@@ -1790,7 +1807,7 @@ class ListedGroups(PrivateGroupBy, OwnRows):
         column: ColumnLike,
         bounds: BoundsLike = ...,
         *,
-        q: Any = ...,
+        q: object = ...,
         resolution: float | None = ...,
         numeric_only: bool = ...,
         **payment: Unpack[Payment],
@@ -1800,7 +1817,7 @@ class ListedGroups(PrivateGroupBy, OwnRows):
         self,
         *,
         bounds: BoundsLike = ...,
-        q: Any = ...,
+        q: object = ...,
         resolution: float | None = ...,
         numeric_only: bool = ...,
         **payment: Unpack[Payment],
@@ -2040,7 +2057,7 @@ class Groups(PrivateGroupBy, OwnRows):
         column: ColumnLike,
         bounds: BoundsLike = ...,
         *,
-        q: Any = ...,
+        q: object = ...,
         resolution: float | None = ...,
         numeric_only: bool = ...,
         **payment: Unpack[Payment],
@@ -2050,7 +2067,7 @@ class Groups(PrivateGroupBy, OwnRows):
         self,
         *,
         bounds: BoundsLike = ...,
-        q: Any = ...,
+        q: object = ...,
         resolution: float | None = ...,
         numeric_only: bool = ...,
         **payment: Unpack[Payment],
@@ -2061,7 +2078,7 @@ class Groups(PrivateGroupBy, OwnRows):
         column: ColumnLike,
         bounds: BoundsLike = ...,
         *,
-        q: Any = ...,
+        q: object = ...,
         resolution: float | None = ...,
         numeric_only: bool = ...,
         **payment: Unpack[Payment],
@@ -2071,7 +2088,7 @@ class Groups(PrivateGroupBy, OwnRows):
         self,
         *,
         bounds: BoundsLike = ...,
-        q: Any = ...,
+        q: object = ...,
         resolution: float | None = ...,
         numeric_only: bool = ...,
         **payment: Unpack[Payment],
@@ -2315,7 +2332,7 @@ class FlatGroups(PrivateGroupBy, OwnRows):
         column: ColumnLike,
         bounds: BoundsLike = ...,
         *,
-        q: Any = ...,
+        q: object = ...,
         resolution: float | None = ...,
         numeric_only: bool = ...,
         **payment: Unpack[Payment],
@@ -2325,7 +2342,7 @@ class FlatGroups(PrivateGroupBy, OwnRows):
         self,
         *,
         bounds: BoundsLike = ...,
-        q: Any = ...,
+        q: object = ...,
         resolution: float | None = ...,
         numeric_only: bool = ...,
         **payment: Unpack[Payment],
@@ -2336,7 +2353,7 @@ class FlatGroups(PrivateGroupBy, OwnRows):
         column: ColumnLike,
         bounds: BoundsLike = ...,
         *,
-        q: Any = ...,
+        q: object = ...,
         resolution: float | None = ...,
         numeric_only: bool = ...,
         **payment: Unpack[Payment],
@@ -2346,7 +2363,7 @@ class FlatGroups(PrivateGroupBy, OwnRows):
         self,
         *,
         bounds: BoundsLike = ...,
-        q: Any = ...,
+        q: object = ...,
         resolution: float | None = ...,
         numeric_only: bool = ...,
         **payment: Unpack[Payment],
@@ -2455,7 +2472,9 @@ class FlatGroups(PrivateGroupBy, OwnRows):
 
 class ExplainedGroups(PrivateGroupBy, Generic[A]):
     """Groups that answer nothing: ``p.explain.groupby('k').size()`` is a plan."""
-    def argmax(self, column: Any = ..., *, keys: Any = ..., **payment: Unpack[Payment]) -> A: ...
+    def argmax(
+        self, column: object = ..., *, keys: object = ..., **payment: Unpack[Payment]
+    ) -> A: ...
     def corr(
         self,
         method: str = ...,
@@ -2477,7 +2496,7 @@ class ExplainedGroups(PrivateGroupBy, Generic[A]):
     ) -> A: ...
     def size(self, **payment: Unpack[Payment]) -> A: ...
     def top(
-        self, column: Any = ..., k: Any = ..., *, keys: Any = ..., **payment: Unpack[Payment]
+        self, column: Any = ..., k: Any = ..., *, keys: object = ..., **payment: Unpack[Payment]
     ) -> A: ...
     def value_counts(
         self,
@@ -2559,7 +2578,7 @@ class ExplainedGroups(PrivateGroupBy, Generic[A]):
         column: ColumnLike = ...,
         bounds: BoundsLike = ...,
         *,
-        q: Any = ...,
+        q: object = ...,
         resolution: float | None = ...,
         numeric_only: bool = ...,
         **payment: Unpack[Payment],
@@ -2569,7 +2588,7 @@ class ExplainedGroups(PrivateGroupBy, Generic[A]):
         column: ColumnLike = ...,
         bounds: BoundsLike = ...,
         *,
-        q: Any = ...,
+        q: object = ...,
         resolution: float | None = ...,
         numeric_only: bool = ...,
         **payment: Unpack[Payment],

@@ -109,12 +109,12 @@ def keep_rows_where(frame: Frame, condition: Expr) -> Frame:
     return with_selection(frame, selection_of(frame).filter_rows(condition))
 
 
-def read_expression(frame: Tracked, value: Any) -> Expr:
+def read_expression(frame: Tracked, value: object) -> Expr:
     """Return what a user gives for a column as an expression of the frame."""
     return frame._expression(value)
 
 
-def read_expression_or_text(frame: Frame, value: Any, caller: Any) -> tuple[Expr, Frame]:
+def read_expression_or_text(frame: Frame, value: object, caller: object) -> tuple[Expr, Frame]:
     """Return an expression that is given as text or otherwise, and the frame with its @names.
 
     ``caller`` is the Python frame with the variables that @names stand for.
@@ -173,7 +173,7 @@ def person_of(of: Selection) -> str:
     return repr(_person(of))
 
 
-def _person(of: Selection) -> Any:
+def _person(of: Selection) -> Hashable | list[Hashable]:
     people = of.schema.unit.people
     shown = {expr: name for name, expr in of.columns.items() if expr in people}
     names = [shown.get(leaf, leaf.name) for leaf in people]
@@ -200,7 +200,7 @@ def refuse_lost_change(frame: Tracked, key: object = None) -> None:
     )
 
 
-def as_expr(value: Any) -> Expr:
+def as_expr(value: object) -> Expr:
     """Return a constant as an expression; data that is not tracked is refused."""
     if isinstance(value, Plan):
         raise Refused(

@@ -28,6 +28,7 @@ from dpframe._groups.keys import (
     listed_key,
     with_options,
 )
+from dpframe._types import Index
 from dpframe._validate import length
 
 
@@ -64,7 +65,7 @@ class Tuples:
         self.token = hashlib.blake2b(text, digest_size=16).hexdigest()
 
     @staticmethod
-    def of(keys_argument: Any, exprs: Sequence[Expr], names: Sequence[Hashable]) -> Tuples:
+    def of(keys_argument: object, exprs: Sequence[Expr], names: Sequence[Hashable]) -> Tuples:
         """Return the combinations that a user listed, as a MultiIndex or a list of tuples.
 
         They are checked against the dtypes of the columns alone. ``exprs`` and ``names`` are those
@@ -190,7 +191,7 @@ def _rows(keys: Any, columns: int, names: Sequence[Hashable]) -> list[tuple[Any,
     return rows
 
 
-def lists_tuples(keys: Any, columns: int) -> bool:
+def lists_tuples(keys: object, columns: int) -> bool:
     """Return whether ``keys=`` for several columns lists combinations, rather than keys of each
     column.
 
@@ -228,7 +229,7 @@ class TupleBy:
         return self.tuples.token
 
     @property
-    def index(self) -> pd.Index[Any]:
+    def index(self) -> Index:
         return self.tuples.index
 
     @property
@@ -280,7 +281,7 @@ class RestBy:
         return f"{self.keys.token} other"
 
     @property
-    def index(self) -> pd.Index[Any]:
+    def index(self) -> Index:
         return self.keys.index
 
     @property
@@ -317,7 +318,7 @@ class Sought:
         return f"{self.expr} over keys to be found"
 
 
-def _check_label(label: Any, keys: Keys, name: Hashable) -> None:
+def _check_label(label: Hashable, keys: Keys, name: Hashable) -> None:
     """Refuse a label for the group of other keys that is no plain value, or is a listed key.
 
     ``name`` is the name of the column, for the error.
@@ -336,11 +337,11 @@ def _check_label(label: Any, keys: Keys, name: Hashable) -> None:
         )
 
 
-def _equal(key: Any, label: Any) -> bool:
+def _equal(key: object, label: object) -> bool:
     return isinstance(key, str) == isinstance(label, str) and bool(key == label)
 
 
-def with_rest(levels: Sequence[KeyBy | Sought], other: Any) -> tuple[By | Sought, ...]:
+def with_rest(levels: Sequence[KeyBy | Sought], other: object) -> tuple[By | Sought, ...]:
     """Return groupings with an added group for keys that are not listed, where ``other=`` asks for
     it.
 

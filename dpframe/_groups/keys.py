@@ -18,6 +18,7 @@ import pandas as pd
 from dpframe._cells.codec import Finder, finder, form_of, index_of
 from dpframe._errors import BadType, BadValue, MissingKeys
 from dpframe._expr import NO_KEYS, Call, Expr
+from dpframe._types import Array, Index
 from dpframe._validate import MAX_LISTED, flag, length
 
 GROUP_CEILING = 2**26  # more groups than this would not fit in memory
@@ -36,13 +37,13 @@ class Keys:
 
     identity: ClassVar[tuple[str, ...]] = ("keys", "index", "null")
 
-    index: pd.Index[Any]
+    index: Index
     null: int | None
     token: str
 
     __slots__ = ("cells", "code", "index", "null", "token")
 
-    def __init__(self, index: pd.Index[Any], null: int | None, texts: list[str] | None = None):
+    def __init__(self, index: Index, null: int | None, texts: list[str] | None = None):
         """Make keys of an index. ``null`` is the position of the null, or None.
 
         ``texts`` is the index as a list if all keys are texts; None has it found out.
@@ -88,7 +89,7 @@ class Keys:
     def __hash__(self) -> int:
         return hash(self.token)
 
-    def __reduce__(self) -> tuple[type[Keys], tuple[pd.Index[Any], int | None]]:
+    def __reduce__(self) -> tuple[type[Keys], tuple[Index, int | None]]:
         return Keys, (self.index, self.null)
 
     def to_json(self) -> object:
@@ -115,7 +116,7 @@ _KEY_TYPES: dict[str, tuple[type, ...]] = {"number": (int, float), "bool": (bool
 _LABEL_TYPES = (str, int, float, bool, Decimal, pd.Timestamp, pd.Interval, pd.Period)
 
 
-def keys_for(listed: Any, expr: Expr, name: Hashable, ordered: bool = False) -> Keys:
+def keys_for(listed: object, expr: Expr, name: Hashable, ordered: bool = False) -> Keys:
     """Return the keys that a user listed for a column, after checking them against its dtype.
 
     No data is read. ``expr`` is the column, and ``name`` its name for errors. With ``ordered`` the
@@ -157,7 +158,7 @@ def keys_for(listed: Any, expr: Expr, name: Hashable, ordered: bool = False) -> 
     return Keys(index_of(proper, name), null, texts)
 
 
-def listed_key(key: Any) -> tuple[type, Any]:
+def listed_key(key: object) -> tuple[type, Any]:
     """Return a value by which listed keys are told apart: 1, 1.0 and True differ, and all nulls are
     equal."""
     if isinstance(key, np.generic) and not isinstance(key, np.datetime64):
@@ -215,11 +216,11 @@ def with_options(keys: Keys, expr: Expr, sort: bool | None, dropna: bool | None)
     return keys if index is keys.index else Keys(index, null)
 
 
-def _categories(index: pd.Index[Any]) -> bool:
+def _categories(index: Index) -> bool:
     return isinstance(index.dtype, pd.CategoricalDtype)
 
 
-def _integer_keys(values: np.ndarray[Any, Any], expr: Expr, name: Hashable) -> Keys:
+def _integer_keys(values: Array, expr: Expr, name: Hashable) -> Keys:
     """Return the keys that a user listed as a range or an array of integers.
 
     Keys that are empty or not distinct, or a column without numbers, are refused. ``name`` is for
@@ -296,7 +297,7 @@ class Word(NamedTuple):
         return f"{self.what} {self.value}"
 
 
-def describe(value: Any) -> str:
+def describe(value: object) -> str:
     """Return a declared value as text for the ledger, cut at 500 characters."""
     text = repr(value)
     return text if len(text) <= 500 else text[:480] + " ..."
@@ -330,7 +331,7 @@ class KeyBy:
         return Word("keys", f"{self.expr}: {describe(self.keys.to_json())}", "groups")
 
     @property
-    def index(self) -> pd.Index[Any]:
+    def index(self) -> Index:
         return self.keys.index
 
     def __str__(self) -> str:
@@ -350,7 +351,7 @@ def types_of(name: Hashable) -> object:
 
 
 @lru_cache(maxsize=64)
-def _intervals(edges: tuple[float, ...], name: Hashable, types: object) -> pd.Index[Any]:
+def _intervals(edges: tuple[float, ...], name: Hashable, types: object) -> Index:
     return pd.IntervalIndex.from_breaks(list(edges), closed="left", name=name)
 
 
@@ -363,7 +364,7 @@ class BinBy:
     expr: Expr
     edges: tuple[float, ...]
     name: Hashable
-    index: pd.Index[Any] = field(init=False, compare=False, repr=False)
+    index: Index = field(init=False, compare=False, repr=False)
     # Kept, since that of many edges takes long. Doubles hash alike in every process, so that a
     # pickle may have it.
     _hash: int = field(init=False, compare=False, repr=False)
@@ -397,7 +398,7 @@ class By(Protocol):
     """
 
     @property
-    def index(self) -> pd.Index[Any]: ...
+    def index(self) -> Index: ...
     @property
     def token(self) -> str: ...
     @property
@@ -410,7 +411,7 @@ def groups_of(by: Iterable[By]) -> int:
     return math.prod(len(one.index) for one in by)
 
 
-def combined_index(by: Sequence[By]) -> pd.Index[Any] | None:
+def combined_index(by: Sequence[By]) -> Index | None:
     """Return the index of an answer: all combinations of the groups of each grouping, in the
     declared order.
 

@@ -21,6 +21,7 @@ from dpframe._errors import BadType, BadValue, DPError, NotOffered
 from dpframe._expr import Expr
 from dpframe._groups.keys import GROUP_CEILING, Word, types_of
 from dpframe._identity import give_tag
+from dpframe._types import Index
 
 TICKS = {"s": 1, "ms": 10**3, "us": 10**6, "ns": 10**9}  # per second
 Side = Literal["left", "right"]
@@ -48,7 +49,7 @@ class Span(NamedTuple):
         return f"{self.first} to {self.last}"
 
 
-def span_of(pair: Any, name: object) -> Span:
+def span_of(pair: object, name: object) -> Span:
     """Return the declared bounds of a time column, checked, as its first and last possible moment.
 
     A last date without a time of day includes that whole day, as in pandas' slices. ``name`` is the
@@ -70,7 +71,7 @@ def span_of(pair: Any, name: object) -> Span:
     return Span(lower.isoformat(), upper.isoformat())
 
 
-def _is_day(bound: Any) -> bool:
+def _is_day(bound: object) -> bool:
     if isinstance(bound, str):
         return re.fullmatch(r"\s*\d{4}-?\d{2}-?\d{2}\s*", bound) is not None
     return isinstance(bound, date) and not isinstance(bound, datetime)
@@ -203,7 +204,7 @@ class TimeBy:
         return self.periods.token
 
     @property
-    def index(self) -> pd.Index[Any]:
+    def index(self) -> Index:
         return self.periods.index
 
     @property
@@ -248,7 +249,9 @@ def rule_of(grouper: Any) -> Rule:
     return Rule(grouper.freq, grouper.closed, grouper.label)
 
 
-def grouper_for(freq: Any, key: Hashable, closed: Any, label: Any, origin: Any, offset: Any) -> Any:
+def grouper_for(
+    freq: Any, key: Hashable, closed: Any, label: Any, origin: Any, offset: Any
+) -> pd.Grouper:
     """Return a ``pd.Grouper`` of these arguments; an error of pandas becomes an error of
     dpframe."""
     if freq is None or isinstance(freq, bool | int | float):
@@ -370,7 +373,7 @@ def _unit(unit: str) -> Any:
     return unit
 
 
-def unit_for(dtype: Any) -> str:
+def unit_for(dtype: object) -> str:
     """Return the unit in which a column counts time, such as ``"ns"``, from its dtype."""
     if isinstance(dtype, pd.ArrowDtype):
         arrow_unit = getattr(dtype.pyarrow_dtype, "unit", None)

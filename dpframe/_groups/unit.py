@@ -10,6 +10,7 @@ from typing import Any, ClassVar, Literal, NamedTuple, Self
 from dpframe import _validate
 from dpframe._errors import BadValue
 from dpframe._expr import Column, Encoded
+from dpframe._types import Json
 
 Neighbors = Literal["add-remove", "replace-one"]
 ROWS = ["rows"]
@@ -59,7 +60,7 @@ class Limit(NamedTuple):
         """Whether a person has at most one row in all groups together."""
         return self.one_row and self.groups in (None, 1)
 
-    def to_json(self) -> dict[str, Any]:
+    def to_json(self) -> Json:
         """Return the fields of the limit that are not at their defaults, for the record of a
         plan."""
         record = {

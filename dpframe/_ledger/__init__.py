@@ -5,12 +5,12 @@ from __future__ import annotations
 
 import json
 import os
-from typing import Any
 
 from dpframe._errors import BadValue, did_you_mean
 from dpframe._ledger.server import SERVED, ServerStore
 from dpframe._ledger.sqlite import FileStore
 from dpframe._ledger.store import UNSERVED, MemoryStore, Store, StoreKind, scheme_of, text_of
+from dpframe._types import Json
 
 # From the scheme of a URL to the stores that serve it. A path has no scheme.
 STORES: dict[str, StoreKind] = {
@@ -56,7 +56,7 @@ def public_name(ledger: str) -> str:
     return (place_of(ledger) or ledger) if scheme_of(ledger) else ledger
 
 
-def on_record(ledger: str, population: object) -> dict[str, Any]:
+def on_record(ledger: str, population: object) -> Json:
     """Return the budget, the unit and the last version that a ledger has recorded for a population.
     A session that names an existing budget is opened with them. An unknown ledger or population is
     refused."""
@@ -72,7 +72,7 @@ def on_record(ledger: str, population: object) -> dict[str, Any]:
             f"the ledger {shown!r} has no population {population!r} yet, and a new one needs the whole budget: open(epsilon=1, "
             f"...).{known}"
         )
-    record: dict[str, Any] = {}
+    record: Json = {}
     for entry in store.entries(str(population)):
         if entry.kind in ("open", "unit"):
             record |= json.loads(entry.body)

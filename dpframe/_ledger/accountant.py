@@ -17,7 +17,7 @@ import zlib
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager, suppress
 from fractions import Fraction
-from typing import Any, NamedTuple, NoReturn, TypeAlias
+from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn, TypeAlias
 from uuid import uuid4
 
 import pandas as pd
@@ -51,8 +51,12 @@ from dpframe._ledger.store import (
 )
 from dpframe._plans.budget import DEFAULT_QUERIES, Budget
 from dpframe._plans.plan import Plan
+from dpframe._types import Json, Raw
 from dpframe.accounting import open_filter
 from dpframe.accounting._filter import Charge, Filter, Limits
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
 
 DEBITS = ["when", "question", "mechanism", "scale", "epsilon", "delta", "used", "declared", "name"]
 DECLARED = ("what", "value", "where")
@@ -84,12 +88,12 @@ class Label(NamedTuple):
     place: int | None = None  # of a fresh question in its batch, which repeats no equal one
     whole: bytes = b""
 
-    def to_json(self) -> dict[str, Any]:
+    def to_json(self) -> Json:
         """Return the label as it stands in the record of an answer."""
         whole = base64.b64encode(zlib.compress(self.whole)).decode()
         return {**self._asdict(), "whole": whole}
 
-    def asks(self, body: dict[str, Any]) -> bool:
+    def asks(self, body: Json) -> bool:
         """Return whether a record answers this very question: equal digests are not enough."""
         return zlib.decompress(base64.b64decode(body["whole"])) == self.whole
 
@@ -204,7 +208,7 @@ class Accountant:
         self._state: Any = empty
         self._charges: list[Charge] = []
         self._states: list[Any] = []  # of the filter, after each
-        self._unit: dict[str, Any] | None = None  # the relation and what names a person
+        self._unit: Json | None = None  # the relation and what names a person
         self._declared: set[tuple[str, str, str]] = set()
         self._answers: dict[
             str, str
@@ -289,7 +293,7 @@ class Accountant:
             self._sync()
             return Budget(self._filter, self._state, self._charges, len(self._charges), queries)
 
-    def _terms(self) -> dict[str, Any]:
+    def _terms(self) -> Json:
         """Return the budget and its composition rule as the first entry of a ledger records
         them."""
         e, d, r = map(str, self._limits)
@@ -358,13 +362,13 @@ class Accountant:
             self._tables.setdefault(body["columns"], body["rows"])
         self._last = entry.id
 
-    def _append(self, kind: str, body: dict[str, Any] | str) -> Entry:
+    def _append(self, kind: str, body: Json | str) -> Entry:
         text = body if isinstance(body, str) else json.dumps(body, separators=(",", ":"))
         return self._store.append(self._population, kind, text)
 
     # Writing ----------------------------------------------------------------------------------------------------------------
 
-    def _alone(self) -> AbstractContextManager[Any]:
+    def _alone(self) -> AbstractContextManager[bool]:
         """Return the lock that keeps other threads out of the accountant for a block. A forked copy
         of the process is refused."""
         # Before the lock: a thread that does not exist in a forked child may have held it.
@@ -514,9 +518,7 @@ class Accountant:
         # budget for prices.
         raise BudgetExceeded(budget._refusal(charge, at))
 
-    def record(
-        self, label: Label, plan: Plan, raw: Sequence[Any], vectors: Sequence[str] = ()
-    ) -> None:
+    def record(self, label: Label, plan: Plan, raw: Raw, vectors: Sequence[str] = ()) -> None:
         """Record a released answer, so that asking again after a restart costs nothing.
 
         ``vectors`` are the digests by which its vectors are found again, one by one.
@@ -529,9 +531,7 @@ class Accountant:
                     )
                 self._sync()
 
-    def recall(
-        self, label: Label, shares: Iterable[str] = ()
-    ) -> tuple[Plan, tuple[Any, ...]] | None:
+    def recall(self, label: Label, shares: Iterable[str] = ()) -> tuple[Plan, Raw] | None:
         """Return the recorded plan and noisy numbers of a question that was paid before, or None. A
         named question is found at any price; others at this price, or as one of ``shares``.
 
@@ -611,7 +611,7 @@ class Accountant:
     def _entries(self, kind: str) -> list[Entry]:
         return [e for e in self._store.entries(self._population) if e.kind == kind]
 
-    def plot(self, ax: Any = None) -> Any:
+    def plot(self, ax: Any = None) -> Axes:
         """Plot the used share of the budget after each debit, over time. ``ax`` are matplotlib axes
         to draw on; axes are returned.
 

@@ -27,6 +27,7 @@ import numpy as np
 
 from dpframe._errors import BadType, BadValue, LedgerError, SessionError
 from dpframe._plans.plan import Plan, draft_of
+from dpframe._types import Array, Json, Raw
 from dpframe.accounting._filter import Charge
 from dpframe.accounting.loss import Events, loss_from_json
 from dpframe.mechanisms import _sampling
@@ -334,7 +335,7 @@ def charge_for(plans: Sequence[Plan]) -> Charge:
     return Charge(losses, sum((charge.delta for charge in charges), Fraction(0)))
 
 
-def charge_of(body: dict[str, Any]) -> Charge:
+def charge_of(body: Json) -> Charge:
     """Return the charge of a debit's record: what `charge_for` made of its plans."""
     losses = tuple((loss_from_json(plan["loss"]), 1) for plan in body["plans"])
     return Charge(losses, sum((Fraction(plan["stated_at"]) for plan in body["plans"]), Fraction(0)))
@@ -362,7 +363,7 @@ def unpack(packed: Sequence[Any]) -> list[Any]:
     return [decode_payload(p) for p in packed]
 
 
-def decode_payload(p: Any) -> Any:
+def decode_payload(p: Any) -> Array:
     """Return one array of a release from what `pack` made of it for JSON."""
     if isinstance(p, list):
         return np.array([[int(x) for x in row] for row in p], dtype=object)
@@ -377,7 +378,7 @@ def decode_payload(p: Any) -> Any:
 _as_text = json.JSONEncoder(separators=(",", ":"), check_circular=False).encode
 
 
-def receipt_text(plan: Plan, raw: Sequence[Any], **extra: Any) -> str:
+def receipt_text(plan: Plan, raw: Raw, **extra: Any) -> str:
     """Return a receipt as JSON: the plan, the noisy integers, and further fields."""
     rest = _as_text({"raw": pack(raw), **extra})
     return f'{{"version":1,"plan":{plan.text},{rest[1:]}'

@@ -30,6 +30,7 @@ from dpframe._groups.keys import By, Keys
 from dpframe._groups.unit import Unit
 from dpframe._plans import sampling
 from dpframe._statistics.base import Reading, Statistic
+from dpframe._types import Array
 from dpframe._validate import Bounds
 from dpframe.mechanisms._base import Noise
 from dpframe.mechanisms.noise import COARSE
@@ -175,7 +176,7 @@ class Measured:
     cell: Cell
     noise: Noise
     # The noisy integers. None before the release.
-    raw: NDArray[Any] | None = None
+    raw: Array | None = None
 
     def weights(self, combination: dict[str, float]) -> Floats:
         """Return the weight of each noisy integer in a combination of named sums.
@@ -186,7 +187,7 @@ class Measured:
         weights: Floats = sum(rows[1:], rows[0])
         return weights
 
-    def values(self, combination: dict[str, float]) -> NDArray[Any]:
+    def values(self, combination: dict[str, float]) -> Array:
         """Return a weighted sum of the named noisy sums for each group.
 
         ``combination`` has the weight of each sum by name, such as ``{"n": 1.0}``. If the result is
@@ -203,7 +204,7 @@ class Measured:
         alone = not other_names and factor == 1
         weights: Any = self.cell.functionals[name] if alone else self.weights(combination).tolist()
         if constant == 0 and max(weights) == 1 and weights.count(0.0) == len(weights) - 1:
-            row: NDArray[Any] = self.raw[weights.index(1.0)]  # exact, perhaps beyond 2**53
+            row: Array = self.raw[weights.index(1.0)]  # exact, perhaps beyond 2**53
             return row
         # Rows are added one after the other. A matrix product differs in the last bit between
         # processors, and a recorded answer must be the same wherever it is asked again.
@@ -354,7 +355,7 @@ class Aggregate:
     # Return the key of the vector that an output is read off.
     vector: Callable[[Output], VectorKey]
     # Return the answers, one for each group, from the noisy sums.
-    value: Callable[[Measured], NDArray[Any]]
+    value: Callable[[Measured], Array]
     # Return the interval in which the answer without noise lies with this probability.
     interval: Callable[[Measured, float], Interval]
 
@@ -546,7 +547,7 @@ def find_combination(cell: Cell) -> dict[str, float]:
     return combination(cell)
 
 
-def measure_sum(m: Measured) -> NDArray[Any]:
+def measure_sum(m: Measured) -> Array:
     """Return the noisy answer of each group for an aggregate that is a weighted sum, such as a
     count.
 

@@ -7,13 +7,13 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from decimal import ROUND_DOWN, Decimal, localcontext
 from fractions import Fraction
 from functools import cached_property
 from html import escape
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 import pandas as pd
@@ -24,6 +24,9 @@ from dpframe._errors import BadValue, BudgetError
 from dpframe.accounting import ACCOUNTANTS, _search
 from dpframe.accounting._filter import Charge, Filter
 from dpframe.accounting.loss import Events, PureDP
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
 
 # The number of shares of a budget, unless `open` gives it.
 DEFAULT_QUERIES = 20
@@ -212,8 +215,8 @@ class Budget:
         return pd.DataFrame(rows, columns=["epsilon", "used", "guards"], index=index)
 
     def plot(
-        self, accountant: str | None = None, ax: Any = None, *, kind: str | None = None
-    ) -> Any:
+        self, accountant: str | None = None, ax: object = None, *, kind: str | None = None
+    ) -> Axes:
         """Draw the budget as a bar, used and left, and return the matplotlib axes.
 
         Without ``ax`` the axes are new. ``kind="rules"``, or naming an ``accountant``, draws
@@ -409,7 +412,7 @@ def _format_rounded_down(number: Fraction, digits: int) -> str:
     return f"{rounded.normalize():f}"
 
 
-def count_runs(charges: Any) -> Events:
+def count_runs(charges: Iterable[Charge]) -> Events:
     """Return the losses of all debits in order, with runs of equal ones counted together."""
     counted: list[tuple[Any, int]] = []
     for charge in charges:
@@ -421,7 +424,7 @@ def count_runs(charges: Any) -> Events:
     return tuple(counted)
 
 
-def merge_charges(charges: Any) -> list[Charge]:
+def merge_charges(charges: Iterable[Charge]) -> list[Charge]:
     """Return one charge for each set of equal ones, so that a long ledger is added up quickly.
 
     Only a rule that keeps a residue depends on the order of charges.

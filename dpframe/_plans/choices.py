@@ -4,9 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import Any
-
-from numpy.typing import NDArray
 
 from dpframe._errors import BadValue
 from dpframe._groups.keys import BinBy
@@ -27,6 +24,7 @@ from dpframe._statistics.base import MAGNITUDE_BITS, VALUE_BITS, Grid, Statistic
 from dpframe._statistics.counts import Questions, RowCount
 from dpframe._statistics.order import LEAF_CEILING
 from dpframe._statistics.scores import Revenue, Scores, Votes
+from dpframe._types import Array
 from dpframe._validate import Bounds
 
 # What they are read off ---------------------------------------------------------------------------
@@ -99,23 +97,23 @@ def _mark_round(cell: Cell, out: Output, place: int, statistic: Statistic) -> Ce
     return replace(cell, functionals={}, constants=constants)
 
 
-def _read_choice(m: Measured) -> NDArray[Any]:
+def _read_choice(m: Measured) -> Array:
     """Return the positions of the candidates that a selection has chosen.
 
     ``m`` has the released integers, which are these positions.
     """
     assert m.raw is not None
-    choice: NDArray[Any] = m.raw[0]
+    choice: Array = m.raw[0]
     return choice
 
 
-def _read_round(m: Measured) -> NDArray[Any]:
+def _read_round(m: Measured) -> Array:
     """Return the position of the value that was chosen in this output's round, for each group.
 
     ``m`` has the released integers, with a row for each round.
     """
     assert m.raw is not None
-    choice: NDArray[Any] = m.raw[int(m.cell.constants["place"])]
+    choice: Array = m.raw[int(m.cell.constants["place"])]
     return choice
 
 

@@ -14,6 +14,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from dpframe._errors import BadType
+from dpframe._types import Array
 
 # The largest double that a Timedelta holds.
 _LAST = 2**63 - 2**10
@@ -66,8 +67,8 @@ def choose_unit(lower: float, upper: float) -> str:
 
 
 def show_seconds(
-    seconds: NDArray[Any], cell: SecondsCell, towards: Literal["nearest", "down", "up"] = "nearest"
-) -> NDArray[Any]:
+    seconds: Array, cell: SecondsCell, towards: Literal["nearest", "down", "up"] = "nearest"
+) -> Array:
     """Return numbers of seconds as durations, or as moments after an origin.
 
     What is beyond the range of a Timedelta (292,471 years, or 292 in nanoseconds) becomes the end
@@ -79,7 +80,7 @@ def show_seconds(
     with np.errstate(all="ignore"):
         ticks = rounded(np.asarray(seconds, dtype=np.float64) * _UNITS[unit])
         whole = np.clip(np.nan_to_num(ticks, nan=0.0), -_LAST, _LAST).astype(np.int64)
-    found: NDArray[Any] = whole.astype(f"timedelta64[{unit}]")
+    found: Array = whole.astype(f"timedelta64[{unit}]")
     if cell.origin:
         found = np.datetime64(cell.origin.partition(" ")[0], "us") + found
     found[np.isnan(ticks)] = found.dtype.type("NaT")
@@ -92,7 +93,7 @@ def halve_interval(low: Any, high: Any) -> Any:
     return high / 2 - low / 2 if isinstance(low, pd.Timedelta) else (high - low) / 2
 
 
-def count_decimals(low: Any, high: Any) -> int | None:
+def count_decimals(low: object, high: object) -> int | None:
     """Return how many decimals of seconds to show for a duration or a time with this interval.
 
     Half the width of the interval then has two digits. Return None if the interval has no width.
@@ -119,7 +120,7 @@ def format_moment(value: Any, decimals: int | None) -> str:
     return (f"{whole}.{part.ljust(9, '0')[:decimals]}" if decimals else whole) + offset
 
 
-def convert_to_seconds(column: Any) -> NDArray[np.float64]:
+def convert_to_seconds(column: object) -> NDArray[np.float64]:
     """Return a column as floats, with durations and times in seconds, to judge the widths of their
     intervals.
 
@@ -137,7 +138,7 @@ def convert_to_seconds(column: Any) -> NDArray[np.float64]:
     return array.astype(float)
 
 
-def _convert_cell(value: Any) -> Any:
+def _convert_cell(value: object) -> Any:
     """Return a cell of an object column as a number: a duration or a time in seconds, a null as
     NaN."""
     if value is pd.NaT or value is None:
@@ -159,7 +160,7 @@ def check_alike(outputs: Sequence[Any]) -> None:
         )
 
 
-def align_units(columns: Sequence[NDArray[Any]]) -> list[NDArray[Any]]:
+def align_units(columns: Sequence[Array]) -> list[Array]:
     """Return columns of answers converted so that their values can stand in one table column.
 
     Durations get the coarsest of their units, in which none is too long. Beside numbers all values

@@ -10,7 +10,6 @@ from itertools import product
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from dpframe._errors import BadValue
 from dpframe._expr import Expr
@@ -48,6 +47,7 @@ from dpframe._statistics.base import (
     Total,
 )
 from dpframe._statistics.counts import ValueCount
+from dpframe._types import Array
 from dpframe._validate import Bounds
 
 N, T1 = {"n": 1.0}, {"t1": 1.0}
@@ -189,7 +189,7 @@ def _stretch(cell: Cell, t: Floats) -> Floats:
     return (cell.lower * (1 - t) + cell.upper * t).clip(cell.lower, cell.upper)
 
 
-def measure_mean(m: Measured) -> NDArray[Any]:
+def measure_mean(m: Measured) -> Array:
     """Return the noisy mean of each group, within the bounds. ``m`` has the noisy sums."""
     n, t1 = m.values(N).astype(float), m.values(T1).astype(float)
     return _stretch(m.cell, ratio(t1, n, empty=0.5))
@@ -333,7 +333,7 @@ def _measure_unit_variance(m: Measured) -> Floats:
     return unbiased
 
 
-def _measure_variance(m: Measured) -> NDArray[Any]:
+def _measure_variance(m: Measured) -> Array:
     """Return the noisy variance of each group, in squared data units."""
     return _measure_unit_variance(m) * (m.cell.upper - m.cell.lower) ** 2
 
@@ -410,7 +410,7 @@ def _judge_variance(cell: Cell, n: float = math.inf) -> tuple[float, float]:
 # Deviations ---------------------------------------------------------------------------------------
 
 
-def measure_deviation(m: Measured) -> NDArray[Any]:
+def measure_deviation(m: Measured) -> Array:
     """Return the noisy standard deviation of each group. ``m`` has the noisy sums."""
     return np.asarray(np.sqrt(_measure_unit_variance(m)) * (m.cell.upper - m.cell.lower))
 
@@ -438,7 +438,7 @@ def _judge_deviation(cell: Cell, n: float = math.inf) -> tuple[float, float]:
 # Standard errors of means -------------------------------------------------------------------------
 
 
-def _measure_standard_error(m: Measured) -> NDArray[Any]:
+def _measure_standard_error(m: Measured) -> Array:
     """Return the noisy standard error of the mean of each group.
 
     It is the deviation over the root of the number of values.
@@ -479,7 +479,7 @@ def _judge_standard_error(cell: Cell, n: float = math.inf) -> tuple[float, float
 # Skewness -----------------------------------------------------------------------------------------
 
 
-def _measure_skewness(m: Measured) -> NDArray[Any]:
+def _measure_skewness(m: Measured) -> Array:
     """Return the noisy skewness of each group, with the correction of pandas.
 
     ``m`` has the noisy sums of powers. The skewness is E[(t - mean)**3] / E[(t - mean)**2]**1.5.
@@ -627,7 +627,7 @@ def _mark_products(cell: Cell, out: Output, place: int, statistic: Statistic) ->
     return replace(cell, lower=0.0, upper=product)
 
 
-def _measure_covariance(m: Measured) -> NDArray[Any]:
+def _measure_covariance(m: Measured) -> Array:
     """Return the noisy covariance of each group, over rows where neither column is null.
 
     ``m`` has the noisy sums. The covariance is E[ts] - E[t]E[s], times n / (n - ddof), in data

@@ -11,7 +11,6 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import pandas as pd
-from numpy.typing import NDArray
 
 from dpframe import _validate
 from dpframe._errors import BadType, BadValue
@@ -40,6 +39,7 @@ from dpframe._statistics.order import (
     list_level_sizes,
     read_quantile,
 )
+from dpframe._types import Array
 
 # QuantileLevels, as they are asked for ------------------------------------------------------------
 
@@ -96,7 +96,7 @@ def find_level(name: str) -> Fraction | None:
 _MOST_CHOSEN = 8
 
 
-def choose_quantile_method(levels: int, method: Any) -> str:
+def choose_quantile_method(levels: int, method: object) -> str:
     """Return the name of the aggregate that answers quantiles: "quantile" or "tree".
 
     The first chooses each quantile, and the second measures a whole distribution. ``levels`` is the
@@ -152,7 +152,7 @@ def _mark_level(cell: Cell, out: Output, place: int, statistic: Statistic) -> Ce
     return replace(cell, constants={**cell.constants, "place": place_of_level})
 
 
-def _choose_quantile(m: Measured) -> NDArray[Any]:
+def _choose_quantile(m: Measured) -> Array:
     """Return the chosen quantile of this output for each group.
 
     ``m`` has the points that were chosen, a row for each level. They are sorted by level first,
@@ -204,7 +204,7 @@ def _note_level(cell: Cell, out: Output, place: int, statistic: Statistic) -> Ce
     return replace(cell, constants={**cell.constants, "level": float(out.level)})
 
 
-def _measure_quantile(m: Measured) -> NDArray[Any]:
+def _measure_quantile(m: Measured) -> Array:
     """Return the quantile of each group from the estimated distribution.
 
     ``m`` has the noisy counts of the tree. A higher level never gives a lower value.
@@ -277,7 +277,7 @@ def _expect_rank_error(m: Measured, level: float = 0.95) -> float:
     )
 
 
-def _find_points(cell: Cell, places: NDArray[Any]) -> Floats:
+def _find_points(cell: Cell, places: Array) -> Floats:
     """Return the values in data units of positions on the grid of a quantile.
 
     ``cell`` has the grid, and ``places`` has the positions.
@@ -331,7 +331,9 @@ register(
 )
 
 
-def _name_level(name: str, level: Fraction, doc: str, *functions: Callable[..., Any]) -> Aggregate:
+def _name_level(
+    name: str, level: Fraction, doc: str, *functions: Callable[..., object]
+) -> Aggregate:
     """Return the catalogue entry of a quantile with a name of its own, such as the median."""
     return replace(
         _QUANTILE,

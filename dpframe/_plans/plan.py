@@ -38,6 +38,7 @@ from dpframe._plans.worth import (
     find_choice_error,
 )
 from dpframe._statistics.base import Primitive, Reading, Sensitivity, Statistic
+from dpframe._types import Json, Raw
 from dpframe.accounting._filter import Charge, Price
 from dpframe.accounting.loss import Loss, loss_from_json
 from dpframe.mechanisms._base import mechanism_from
@@ -394,7 +395,7 @@ class Plan:
         return json.loads(self.text)
 
     @staticmethod
-    def from_json(data: dict[str, Any]) -> Plan:
+    def from_json(data: Json) -> Plan:
         """Return the plan that `to_json` has recorded."""
         parts = tuple(
             Part(d["statistic"], mechanism_from(d), d["l1"], d["l2_squared"], d["step"])
@@ -417,7 +418,7 @@ class Plan:
         )
 
 
-def _write_cells(cells: Sequence[Cell]) -> list[list[Any]]:
+def _write_cells(cells: Sequence[Cell]) -> list[list[object]]:
     """Return the outputs of a plan as JSON values, which `_read_cell` reads back."""
     return [
         [
@@ -476,7 +477,7 @@ def refuse_choices(cells: Sequence[Cell]) -> None:
         )
 
 
-def get_noisy_sums(plan: Plan, raw: Sequence[Any] | None, cell: Cell) -> Measured:
+def get_noisy_sums(plan: Plan, raw: Raw | None, cell: Cell) -> Measured:
     """Return the noisy sums that an output is read off. Before the release they are empty."""
     return Measured(cell, plan.parts[cell.part].noise, None if raw is None else raw[cell.part])
 

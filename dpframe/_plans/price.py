@@ -58,7 +58,7 @@ DEFAULTS: dict[str, Any] = {"mechanism": AUTO, "fresh": False}
 _LEAST = Fraction(1, 2**40)
 
 
-def check_payment(payment: Mapping[str, Any]) -> Payment:
+def check_payment(payment: Mapping[str, object]) -> Payment:
     """Check the keyword arguments about price that a verb was given, and return them.
 
     An unknown one is refused, with the nearest known one. An argument of the pandas method is

@@ -22,6 +22,7 @@ from dpframe._plans.plan import Draft
 from dpframe._questions.conditions import ALL_ROWS, code_of_condition, code_of_rows
 from dpframe._statistics.base import Statistic, Total
 from dpframe._statistics.counts import Questions, RowCount, ValueCount
+from dpframe._types import Array, Raw
 
 _ROW_COUNT = encode(RowCount())
 
@@ -82,7 +83,7 @@ def code_rows(condition: bytes, groups: GroupForm, unit: Unit, public_rows: int 
 
 
 def identify_choice(
-    choice: tuple[Any, ...],
+    choice: tuple[object, ...],
     prepared: Draft,
     where: Expr | None,
     groups: GroupForm,
@@ -115,7 +116,7 @@ def find_counted_condition(statistic: Statistic) -> Expr | None:
     return None
 
 
-def rearrange_parts(parts: Sequence[Any], recorded: Identity, wanted: Identity) -> list[Any]:
+def rearrange_parts(parts: Sequence[object], recorded: Identity, wanted: Identity) -> list[Any]:
     """Return recorded items, one for each vector of integers, in the order that the equal question
     ``wanted`` has them. ``recorded`` is the identity that they were recorded under."""
     arranged = list(parts)
@@ -124,7 +125,7 @@ def rearrange_parts(parts: Sequence[Any], recorded: Identity, wanted: Identity) 
     return arranged
 
 
-def rearrange(arrays: Sequence[Any], recorded: Identity, wanted: Identity) -> tuple[Any, ...]:
+def rearrange(arrays: Sequence[object], recorded: Identity, wanted: Identity) -> Raw:
     """Return recorded arrays, a vector each, in the order of another question of the same
     identity."""
     arranged = rearrange_parts(arrays, recorded, wanted)
@@ -140,14 +141,14 @@ def rearrange_groups(array: Any, recorded: Identity, wanted: Identity) -> Any:
     return array[..., _find_places(recorded.places, wanted.places, len(places))]
 
 
-def rearrange_choices(choices: NDArray[Any], recorded: Identity, wanted: Identity) -> NDArray[Any]:
+def rearrange_choices(choices: Array, recorded: Identity, wanted: Identity) -> Array:
     """Return recorded choices of groups as indices into the groups of another question. Both
     questions have the same identity, but may list the groups in different orders."""
     places = recorded.places if recorded.places is not None else wanted.places
     if places is None:
         return choices
     # The group at place p of the record stands at the place q where the other order has p.
-    moved: NDArray[Any] = np.empty(len(places), dtype=choices.dtype)
+    moved: Array = np.empty(len(places), dtype=choices.dtype)
     moved[_find_places(recorded.places, wanted.places, len(places))] = np.arange(len(places))
     return np.asarray(moved[choices])
 

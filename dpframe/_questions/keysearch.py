@@ -12,7 +12,6 @@ from fractions import Fraction
 from typing import Any, ClassVar
 
 import numpy as np
-from numpy.typing import NDArray
 
 from dpframe._cells.encoding import SHOWN, encode, join_codes
 from dpframe._errors import BadValue, BudgetError
@@ -28,7 +27,6 @@ from dpframe._questions.identity import Identity, rearrange_parts
 from dpframe._questions.question import (
     SIZE,
     AddNoise,
-    Array,
     Query,
     Question,
     Release,
@@ -47,6 +45,7 @@ from dpframe._statistics.base import (
 )
 from dpframe._statistics.counts import PersonCount
 from dpframe._statistics.engine import Engine
+from dpframe._types import Array
 from dpframe.accounting._filter import Price
 from dpframe.mechanisms._base import AUTO, MECHANISMS, Form, Offer
 from dpframe.mechanisms.threshold import (
@@ -63,7 +62,7 @@ _NO_DELTA = (
 )
 
 
-def keys_as_text(texts: Sequence[tuple[str, ...]]) -> NDArray[Any]:
+def keys_as_text(texts: Sequence[tuple[str, ...]]) -> Array:
     """Return the found keys as an array of text: plain text for one column, and JSON for several.
     Objects hold the texts, so that none is cut to a fixed width."""
     keys = np.empty(len(texts), dtype=object)

@@ -45,10 +45,9 @@ from dpframe._questions.identity import (
     rearrange_parts,
 )
 from dpframe._statistics.engine import Engine, Scope
+from dpframe._types import Array, Ends, Raw
 from dpframe.accounting._filter import Price
 from dpframe.mechanisms._base import Form
-
-Array = NDArray[Any]
 
 # How many rows there are, under the names that verbs give it: made once, and so encoded once.
 ROWS, COUNT, SIZE = Output("rows", "size"), Output("count", "size"), Output("size", "size")
@@ -61,7 +60,7 @@ class Release(NamedTuple):
     """
 
     plan: Plan
-    raw: tuple[Any, ...]
+    raw: Raw
     rule: NoiseRule = ORDINARY
     fresh: bool = False
 
@@ -70,7 +69,7 @@ class Release(NamedTuple):
         return self._replace(**changes)
 
 
-def read_numbers(plan: Plan, raw: Sequence[Any], place: int) -> NDArray[Any]:
+def read_numbers(plan: Plan, raw: Raw, place: int) -> Array:
     """Return the answers of one output of a release, one for each group. ``raw`` has the noisy
     integers, and ``place`` is the index of the output.
 
@@ -89,9 +88,7 @@ def read_numbers(plan: Plan, raw: Sequence[Any], place: int) -> NDArray[Any]:
     )
 
 
-def enclose_output(
-    plan: Plan, raw: tuple[Any, ...], place: int, level: float, about: About = NOISE
-) -> tuple[Any, Any]:
+def enclose_output(plan: Plan, raw: Raw, place: int, level: float, about: About = NOISE) -> Ends:
     """Return the confidence interval of one output of a release, as the low and the high end of
     each group. ``place`` is the index of the output. ``about`` says whether noise alone is covered,
     or the sampling of a population too."""
@@ -120,16 +117,14 @@ def enclose_output(
     return np.maximum(low, aggregate.least_shown), np.maximum(high, aggregate.least_shown)
 
 
-def show_ends(cell: Cell, low: Array, high: Array) -> tuple[Any, Any]:
+def show_ends(cell: Cell, low: Array, high: Array) -> Ends:
     """Return the ends of intervals, with seconds as durations or times, rounded outwards."""
     if not cell.duration:
         return low, high
     return show_seconds(low, cell, "down"), show_seconds(high, cell, "up")
 
 
-def _enclose_chosen_quantile(
-    plan: Plan, raw: tuple[Any, ...], cell: Cell, level: float, about: About
-) -> tuple[Any, Any]:
+def _enclose_chosen_quantile(plan: Plan, raw: Raw, cell: Cell, level: float, about: About) -> Ends:
     """Return the confidence interval of a quantile that a noisy choice found. Other quantiles
     chosen in the same release narrow it.
 
@@ -148,7 +143,7 @@ def _enclose_chosen_quantile(
     return enclose_by_other_levels(m, chosen, ranks, level, about)
 
 
-def find_shown_levels(plan: Plan, raw: tuple[Any, ...], level: float) -> NDArray[np.float64] | None:
+def find_shown_levels(plan: Plan, raw: Raw, level: float) -> NDArray[np.float64] | None:
     """Return for each group found by a threshold the confidence level to use, so that its interval
     covers with probability ``level``.
 
@@ -176,7 +171,7 @@ class AddNoise(Protocol):
         part: int,
         integers: Array,
         *,
-        keys: Sequence[Any] | None = None,
+        keys: Sequence[object] | None = None,
         width: int | None = None,
     ) -> Array:
         """Return the integers of one part of the plan with its noise. ``part`` is the index of that
@@ -411,7 +406,7 @@ class Query(Question):
         plan = put_plan_in_shared_order(release.plan, own)
         return release.change(plan=plan, raw=self._rearrange(release, own, shared))
 
-    def _rearrange(self, release: Release, recorded: Identity, wanted: Identity) -> tuple[Any, ...]:
+    def _rearrange(self, release: Release, recorded: Identity, wanted: Identity) -> Raw:
         """Return the integers of a recorded release in the order of vectors and groups that
         ``wanted`` has."""
         if not AGGREGATES[self.outputs[0].aggregate].selects:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any, ClassVar
@@ -18,9 +17,10 @@ from dpframe._groups.keys import KeyBy, Keys, Word
 from dpframe._groups.unit import Unit
 from dpframe._plans.plan import Part, Plan
 from dpframe._questions import entries as _rows
-from dpframe._questions.question import AddNoise, Array, Question
+from dpframe._questions.question import AddNoise, Question
 from dpframe._statistics.base import Grid
 from dpframe._statistics.engine import Engine
+from dpframe._types import Array, Raw
 from dpframe._validate import Bounds
 from dpframe.accounting._filter import Price
 from dpframe.accounting.loss import PureDP
@@ -196,7 +196,7 @@ def count_words(size: int, k: int) -> int:
     return max(1, -(-size * find_report_width(k) // 64))
 
 
-def unpack_reports(raw: Sequence[Any], k: int) -> Codes:
+def unpack_reports(raw: Raw, k: int) -> Codes:
     """Return the reports that `pack_reports` packed: one integer below ``k`` for each row."""
     words, size = raw
     n, bits = int(size[0, 0]), find_report_width(k)

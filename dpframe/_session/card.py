@@ -25,6 +25,7 @@ from dpframe._errors import BadType, BadValue, DPError, did_you_mean
 from dpframe._expr import Column
 from dpframe._session import card_metadata
 from dpframe._session.terms import Declaration, FactSource, Words, declarations, unit_of
+from dpframe._types import Json
 
 Place = tuple[Any, ...]  # where a word stands: ("columns", "age", "bounds")
 
@@ -62,7 +63,7 @@ class Card:
     """
 
     name: str
-    words: dict[str, Any]
+    words: Json
     dtypes: dict[str, str]
     sources: dict[Declaration, FactSource]
     places: dict[Declaration | tuple[str, str], Place] = field(repr=False)
@@ -91,7 +92,7 @@ class Card:
         except OSError as problem:
             raise BadValue(f"the card {text!r} cannot be read: {problem.strerror}.") from None
 
-    def add_facts(self, arguments: Words) -> dict[str, Any]:
+    def add_facts(self, arguments: Words) -> Json:
         """Return the arguments of an `open` completed with the facts of this card.
 
         ``arguments`` are those given beside the card, by name; None stands for one that was left
@@ -100,7 +101,7 @@ class Card:
         them.
         """
         stated = {word: value for word, value in arguments.items() if value is not None}
-        merged: dict[str, Any] = {**self.words, **stated, "card": self}
+        merged: Json = {**self.words, **stated, "card": self}
         for word in {"bounds", "keys"} & set(self.words):
             if isinstance(stated.get(word), Mapping):
                 merged[word] = {**self.words[word], **stated[word]}
@@ -170,7 +171,7 @@ class Card:
         return self.name if line is None else f"{self.name}, line {line}"
 
 
-def _dtype(text: Any) -> Any:
+def _dtype(text: object) -> Any:
     return pd.api.types.pandas_dtype(text)
 
 
@@ -218,7 +219,7 @@ class CardReader:
             self._combination(card, facts, ("combinations", i), signed)
         return card
 
-    def parse(self) -> dict[str, Any]:
+    def parse(self) -> Json:
         """Parse the text of the card as TOML or JSON, and return its top-level table as a dict.
 
         Text in neither format is refused, in an error that names the line where that is known.
@@ -245,7 +246,7 @@ class CardReader:
             )
         return content
 
-    def _once(self, pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    def _once(self, pairs: list[tuple[str, Any]]) -> Json:
         """Return the members of a JSON object as a dict, and refuse a name that is there twice.
 
         `json.loads` calls it with the (name, value) pairs of each object.
@@ -258,7 +259,7 @@ class CardReader:
         return content
 
     def check_names(
-        self, content: Mapping[str, Any], words: tuple[str, ...], place: Place, what: str
+        self, content: Mapping[str, object], words: tuple[str, ...], place: Place, what: str
     ) -> None:
         """Refuse a table of the card that contains an unknown word, with the nearest known one as a
         hint.
@@ -280,7 +281,7 @@ class CardReader:
                     hint = " Budgets are no facts of a table: open(card=..., epsilon=1)."
                 self.refuse((*place, word), f"{word!r} is no word of {what}.{hint}")
 
-    def _tables(self, content: Any, place: Place) -> Iterator[tuple[str, dict[str, Any]]]:
+    def _tables(self, content: object, place: Place) -> Iterator[tuple[str, Json]]:
         """Yield the name and the facts of each column of the card.
 
         ``content`` is what the card has under ``columns``. Anything but a dict of dicts is refused;
@@ -293,7 +294,7 @@ class CardReader:
                 self.refuse((*place, name), f"the facts of a column are a table: [columns.{name}].")
             yield name, facts
 
-    def _column(self, card: Card, name: str, facts: dict[str, Any], signed: FactSource) -> None:
+    def _column(self, card: Card, name: str, facts: Json, signed: FactSource) -> None:
         """Check the facts that the card has about one column, and add them to ``card``.
 
         These are its dtype, bounds and keys. ``signed`` is the author and reason of the whole card,
@@ -323,7 +324,7 @@ class CardReader:
                 source,
             )
 
-    def _check_dtype(self, dtype: Any, place: Place) -> None:
+    def _check_dtype(self, dtype: object, place: Place) -> None:
         """Refuse a dtype that is still blank, is not text, or is not known to pandas.
 
         ``place`` is the path to the word in the card, for the line in the error.
@@ -339,7 +340,7 @@ class CardReader:
                 f'{dtype!r} is no dtype of pandas, such as "int64", "float64", "str", "datetime64[ns]".',
             )
 
-    def _combination(self, card: Card, facts: Any, place: Place, signed: FactSource) -> None:
+    def _combination(self, card: Card, facts: object, place: Place, signed: FactSource) -> None:
         """Check one listed combination of columns and its keys, and add it to ``card``.
 
         ``facts`` is the entry under ``[[combinations]]``, and ``place`` is the path to it.
@@ -381,7 +382,7 @@ class CardReader:
             self.file, stated["author"] or above.author, stated["reason"] or above.reason
         )
 
-    def check_filled(self, value: Any, place: Place) -> Any:
+    def check_filled(self, value: object, place: Place) -> Any:
         """Return a value of the card, or refuse it if it is still the blank ``"?"`` of a
         template."""
         if value == BLANK or (isinstance(value, list) and BLANK in value):
@@ -390,7 +391,7 @@ class CardReader:
             )
         return value
 
-    def _keys(self, value: Any, place: Place) -> Sequence[Any]:
+    def _keys(self, value: object, place: Place) -> Sequence[Any]:
         """Return the group keys that a card lists, as Python values.
 
         ``value`` is a list, or ``{range = [0, 111]}`` with the arguments of Python's `range`.
@@ -412,7 +413,7 @@ class CardReader:
             self.refuse(place, 'keys are a list, such as ["CA", "NY"], or {range = [0, 111]}.')
         return [self._key(key, place) for key in value]
 
-    def _key(self, key: Any, place: Place) -> Any:
+    def _key(self, key: object, place: Place) -> Any:
         """Return one group key of the card as the Python or pandas value that it stands for.
 
         Plain texts and numbers stay as they are. A table such as ``{decimal = "0.10"}`` or ``{time
@@ -435,7 +436,7 @@ class CardReader:
             )
 
     def _put(
-        self, card: Card, word: Declaration, place: Place, value: Any, source: FactSource
+        self, card: Card, word: Declaration, place: Place, value: object, source: FactSource
     ) -> None:
         """Store one fact in ``card``, with its source and the path to it.
 
@@ -450,12 +451,12 @@ class CardReader:
         card.places[word], card.sources[word] = place, source
 
 
-def _interval(key: dict[str, Any]) -> pd.Interval[Any]:
+def _interval(key: Json) -> pd.Interval[Any]:
     left, right = key["interval"]
     return pd.Interval(left, right, closed=key.get("closed", "right"))
 
 
-_READ: dict[str, Callable[[dict[str, Any]], Any]] = {
+_READ: dict[str, Callable[[Json], Any]] = {
     "null": lambda key: None,
     "decimal": lambda key: Decimal(key["decimal"]),
     "time": lambda key: pd.Timestamp(key["time"]),

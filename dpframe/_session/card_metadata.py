@@ -8,6 +8,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from dpframe._errors import BadValue
+from dpframe._types import Json
 
 # A card's words, as the metadata call them.
 NAMES = {
@@ -35,7 +36,7 @@ _DTYPES = {
 }
 
 
-def to_card(metadata: Mapping[str, Any]) -> dict[str, Any]:
+def to_card(metadata: Mapping[str, object]) -> Json:
     """Convert CSVW-EO metadata of a table into the content of a card that declares the same.
 
     Facts that a card has no word for, such as shares of nulls or dependencies, are left out.
@@ -46,7 +47,7 @@ def to_card(metadata: Mapping[str, Any]) -> dict[str, Any]:
     ]
     marked = [c["name"] for c in columns if c.get("privacyId") is True]
     unit = table.get("privacyUnit") or (marked[0] if len(marked) == 1 else None)
-    content: dict[str, Any] = {}
+    content: Json = {}
     if unit is None:
         content["n"] = table.get("publicLength")  # a row is a person
     else:
@@ -63,7 +64,7 @@ def to_card(metadata: Mapping[str, Any]) -> dict[str, Any]:
     return _present(content)
 
 
-def _column(column: Mapping[str, Any]) -> dict[str, Any]:
+def _column(column: Mapping[str, object]) -> Json:
     """Convert the CSVW-EO description of one column into the facts of a card: dtype, bounds and
     keys.
 
@@ -84,7 +85,7 @@ def _column(column: Mapping[str, Any]) -> dict[str, Any]:
     return {"dtype": dtype, "bounds": None if None in ends else ends, "keys": keys or None}
 
 
-def _combinations(groups: list[Any]) -> Iterator[dict[str, Any]]:
+def _combinations(groups: list[Any]) -> Iterator[Json]:
     """Yield the column groups of CSVW-EO metadata as combinations of a card.
 
     A group without listed values for all its columns is left out.
@@ -101,16 +102,16 @@ def _combinations(groups: list[Any]) -> Iterator[dict[str, Any]]:
             }
 
 
-def _list(table: Any, name: str) -> list[Any]:
+def _list(table: object, name: str) -> list[Any]:
     value = table.get(name) if isinstance(table, dict) else None
     return value if isinstance(value, list) else []
 
 
-def _present(content: dict[str, Any]) -> dict[str, Any]:
+def _present(content: Json) -> Json:
     return {word: value for word, value in content.items() if value is not None}
 
 
-def _without_prefixes(metadata: Any) -> Any:
+def _without_prefixes(metadata: object) -> Any:
     """Return metadata with the prefixes removed from all names, inside lists and dicts too.
 
     For example ``csvw-eo:bounds.maxContributions`` becomes ``maxContributions``.
@@ -125,7 +126,7 @@ def _without_prefixes(metadata: Any) -> Any:
     }
 
 
-def of_card(content: Mapping[str, Any]) -> dict[str, Any]:
+def of_card(content: Mapping[str, Any]) -> Json:
     """Convert the content of a card into CSVW-EO metadata.
 
     Facts that the metadata cannot express are left out. A person named by several columns is
@@ -138,7 +139,7 @@ def of_card(content: Mapping[str, Any]) -> dict[str, Any]:
         )
     columns = []
     for name, facts in content["columns"].items():
-        column: dict[str, Any] = {
+        column: Json = {
             "@type": "Column",
             "name": name,
             "datatype": _datatype(facts["dtype"]),
@@ -156,7 +157,7 @@ def of_card(content: Mapping[str, Any]) -> dict[str, Any]:
         if keys and _all_plain(keys):
             column["keyValues"] = keys
         columns.append(column)
-    metadata: dict[str, Any] = {"@context": _CONTEXT, "@type": "Table", "privacyUnit": unit}
+    metadata: Json = {"@context": _CONTEXT, "@type": "Table", "privacyUnit": unit}
     if unit is None:
         metadata["publicLength"] = content.get("n")
     else:
@@ -171,7 +172,7 @@ def of_card(content: Mapping[str, Any]) -> dict[str, Any]:
     return _present(metadata)
 
 
-def _group(columns: list[str], keys: list[list[Any]]) -> dict[str, Any]:
+def _group(columns: list[str], keys: list[list[Any]]) -> Json:
     """Return the CSVW-EO description of a group of columns with listed combinations of keys.
 
     Each list in ``keys`` has one key for each of ``columns``.
@@ -183,7 +184,7 @@ def _group(columns: list[str], keys: list[list[Any]]) -> dict[str, Any]:
     return {"@type": "ColumnGroup", "columnsInGroup": columns, "keyValues": rows}
 
 
-def _plain(key: Any) -> Any:
+def _plain(key: object) -> Any:
     return None if key == {"null": True} else key
 
 

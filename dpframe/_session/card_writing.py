@@ -22,14 +22,13 @@ from dpframe._groups.periods import Span, span_of
 from dpframe._session import card_metadata
 from dpframe._session.card import BLANK
 from dpframe._session.terms import FactSource, Terms
+from dpframe._types import Json
 from dpframe._validate import Durations
 
 _MANY = 20  # whole numbers in a row, from here on, are a range
 
 
-def content_of(
-    leaves: Mapping[Hashable, Column], dtypes: list[Any], terms: Terms
-) -> dict[str, Any]:
+def content_of(leaves: Mapping[Hashable, Column], dtypes: list[Any], terms: Terms) -> Json:
     """Return all that a session declares of its table, as the content of a card.
 
     ``leaves`` has the columns by name, ``dtypes`` their dtypes in order, and ``terms`` the
@@ -49,7 +48,7 @@ def content_of(
     }
     bounds |= {i: _span(span) for i, span in terms.times}
     keys = {i: list_keys(k.index.tolist(), k.null) for i, k in terms.keys if isinstance(k, Keys)}
-    columns: dict[str, dict[str, Any]] = {}
+    columns: dict[str, Json] = {}
     for i, name in enumerate(names):
         own = next(
             (sources[word, name] for word in ("bounds", "keys") if (word, name) in sources), signed
@@ -77,15 +76,15 @@ def content_of(
     )
 
 
-def _signature(source: FactSource) -> dict[str, Any]:
+def _signature(source: FactSource) -> Json:
     return {"author": source.author, "reason": source.reason}
 
 
-def _present(content: dict[str, Any]) -> dict[str, Any]:
+def _present(content: Json) -> Json:
     return {word: value for word, value in content.items() if value is not None}
 
 
-def _of_table(terms: Terms) -> dict[str, Any]:
+def _of_table(terms: Terms) -> Json:
     """Return the facts of a card that are about the whole table: unit, limits, version, population.
 
     A fact that was not declared is None.
@@ -138,7 +137,7 @@ def list_keys(keys: list[Any], null: int | None) -> Any:
     return plain
 
 
-def _key(key: Any) -> Any:
+def _key(key: object) -> Any:
     """Return one group key as a card writes it.
 
     Nulls, times, intervals, periods and decimals become a small table, such as ``{"time":
@@ -171,7 +170,7 @@ def as_toml(content: Mapping[str, Any]) -> str:
     return "\n".join(lines).lstrip() + "\n"
 
 
-def assign_all(table: Mapping[str, Any]) -> list[str]:
+def assign_all(table: Mapping[str, object]) -> list[str]:
     return [f"{word} = {_toml(value)}" for word, value in table.items()]
 
 
@@ -192,17 +191,17 @@ def _toml(value: Any) -> str:
     return f"{{{', '.join(f'{word} = {_toml(part)}' for word, part in value.items())}}}"
 
 
-def as_json(content: Mapping[str, Any]) -> str:
+def as_json(content: Mapping[str, object]) -> str:
     """Format a card as JSON."""
     return json.dumps(content, indent=1, ensure_ascii=False, allow_nan=False) + "\n"
 
 
-def as_metadata(content: Mapping[str, Any]) -> str:
+def as_metadata(content: Mapping[str, object]) -> str:
     """Format a card as CSVW-EO metadata, which are JSON, too."""
     return as_json(card_metadata.of_card(content))
 
 
-def to_fill_in(dtypes: Mapping[str, Any]) -> str:
+def to_fill_in(dtypes: Mapping[str, object]) -> str:
     """Return the text of a card with blanks for the owner of a table to fill in.
 
     It is made of column names and dtypes alone. ``dtypes`` has the dtype by column name; None

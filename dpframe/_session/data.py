@@ -26,6 +26,7 @@ from dpframe._expr import Column
 from dpframe._groups.premises import Premises, premises_of_root
 from dpframe._ledger import place_of
 from dpframe._statistics.engine import Engine
+from dpframe._types import Index
 from dpframe.engines import engine_for
 from dpframe.engines.sources import SourceFrame, data_source_of
 
@@ -59,7 +60,7 @@ class Data:
     source: Source | None
     rows: int
     marks: frozenset[Any]
-    index: pd.Index[Any]
+    index: Index
 
     def __init__(
         self,
@@ -166,7 +167,7 @@ class Data:
         )
 
 
-def leaves_of(names: pd.Index[Any], dtypes: Iterable[Any]) -> dict[Hashable, Column]:
+def leaves_of(names: Index, dtypes: Iterable[object]) -> dict[Hashable, Column]:
     """Return the columns of a frame by name, each with the facts that its dtype tells.
 
     ``names`` and ``dtypes`` are those of the frame, in order. A name that is there twice is
@@ -273,7 +274,7 @@ sessions: dict[str, Session] = {}
 closed: list[Session] = []  # without their data
 
 
-def session_of(attrs: Mapping[Hashable, Any]) -> Session | None:
+def session_of(attrs: Mapping[Hashable, object]) -> Session | None:
     """Return the open session that a frame names in its attrs; None if it names no session.
 
     A name that is not open in this process is refused, with advice on how to go on.
@@ -298,7 +299,9 @@ def session_of(attrs: Mapping[Hashable, Any]) -> Session | None:
     return session
 
 
-def names_same_budget(attrs: Mapping[Hashable, Any], file: str | None, population: object) -> bool:
+def names_same_budget(
+    attrs: Mapping[Hashable, object], file: str | None, population: object
+) -> bool:
     """Return whether the session that a frame names had this ledger and population, in any process."""
     place = elsewhere(attrs)
     return place is not None and (place_of(place[0]), place[1]) == (file, population)

@@ -28,6 +28,7 @@ from dpframe._session.data import Data, Origin, leaves_of
 from dpframe._session.door import read_private
 from dpframe._session.session import DEBUGGED, Session
 from dpframe._session.terms import Terms, declarations, record_of
+from dpframe._types import Arguments
 from dpframe._validate import Bounds
 from dpframe.engines.derived import DerivedSource
 from dpframe.engines.parts import columns_of
@@ -58,7 +59,7 @@ class Made:
     again: Callable[[Any], Made] | None = None
     needed: list[int] = field(default_factory=list)
 
-    def add(self, name: Hashable, array: Any) -> int:
+    def add(self, name: Hashable, array: object) -> int:
         self.names.append(name)
         self.arrays.append(array)
         return len(self.names) - 1
@@ -223,7 +224,7 @@ class TrackedRows:
                 "unit=, the column that names a person: dpframe.open(source, unit=...)."
             )
 
-    def repeat_by_batch(self, made: Made, make: Callable[..., Made], *words: Any) -> None:
+    def repeat_by_batch(self, made: Made, make: Callable[..., Made], *words: object) -> None:
         """Remember how new rows were made, so that they are made again of each batch that is read.
 
         It is for data outside of memory, and does nothing for rows in memory. ``made`` is the
@@ -304,7 +305,7 @@ class TrackedRows:
             made.places = places if source is None else places.take(source)
         return made
 
-    def steps(self, verb: str, words: tuple[Any, ...]) -> str:
+    def steps(self, verb: str, words: Arguments) -> str:
         """Return a digest of all steps up to a verb, which is equal when the same steps are taken
         again.
 

@@ -112,7 +112,7 @@ _FILTER: Any = ("ignore", _MatchWhileReading(), Warning, None, 0)
 _FILTERS_ARE_PER_THREAD = bool(getattr(sys.flags, "context_aware_warnings", False))
 
 
-def _ignore_warnings() -> AbstractContextManager[Any]:
+def _ignore_warnings() -> AbstractContextManager[None]:
     """Return a context manager in which this thread, and threads that share its context, do not
     warn."""
     if _FILTERS_ARE_PER_THREAD:

@@ -38,6 +38,7 @@ from dpframe._session.data import (
 from dpframe._session.door import read_private
 from dpframe._session.session import Session
 from dpframe._session.terms import AccountTerms, Terms, Words
+from dpframe._types import Arguments
 from dpframe.engines.sources import Source
 
 P = ParamSpec("P")
@@ -57,12 +58,12 @@ def open_session(
     epsilon: float | None = None,
     delta: float | None = None,
     *,
-    unit: Any = None,
+    unit: object = None,
     max_rows: int | None = None,
     max_groups: int | None = None,
     neighbors: Neighbors = "add-remove",
     bounds: Mapping[Any, tuple[float, float]] | None = None,
-    keys: Mapping[Any, Any] | None = None,
+    keys: Mapping[Any, object] | None = None,
     queries: int = DEFAULT_QUERIES,
     accountant: str | Accountant | None = None,
     reserve: float | None = None,
@@ -165,7 +166,7 @@ def open_session(
 WORDS = tuple(signature(open_session).parameters)[1:]
 
 
-def name_arguments(budget: tuple[Any, ...], named: Words) -> dict[str, Any]:
+def name_arguments(budget: Arguments, named: Words) -> dict[str, Any]:
     """Return the arguments of an `open` by name, from those given by position and by name.
 
     ``budget`` has those by position: epsilon, then delta. An unknown name is refused, with the

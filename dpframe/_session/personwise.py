@@ -14,7 +14,7 @@ import sys
 from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass
 from functools import partial
-from types import CodeType, ModuleType
+from types import CodeType, FunctionType, ModuleType
 from typing import Any
 
 import numpy as np
@@ -304,12 +304,12 @@ def explain_missing_unit(name: Hashable) -> str:
     )
 
 
-def name_of(function: Any) -> str:
+def name_of(function: object) -> str:
     return str(getattr(function, "__qualname__", None) or type(function).__name__)
 
 
 def find_private_frame(
-    function: Any, arguments: Sequence[Any], private: Callable[[Any], bool]
+    function: object, arguments: Sequence[object], private: Callable[[Any], bool]
 ) -> str | None:
     """Return the name of a private frame that a function uses from outside, as far as its code
     shows.
@@ -333,7 +333,7 @@ def find_private_frame(
     return None
 
 
-def _contents(value: Any) -> list[tuple[str, Any]]:
+def _contents(value: object) -> list[tuple[str, Any]]:
     """Return the values that can be reached from a value in one step, each with a name for errors.
 
     These are arguments bound to it, elements, attributes, and variables in the code of a function.
@@ -362,7 +362,7 @@ def _contents(value: Any) -> list[tuple[str, Any]]:
     )
 
 
-def _outside(function: Any) -> list[tuple[str, Any]]:
+def _outside(function: FunctionType) -> list[tuple[str, Any]]:
     """Return the values that a function's code can name: globals, closure variables, defaults.
 
     A global with the name of an attribute that the code reads is among them: `co_names` holds both.

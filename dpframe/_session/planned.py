@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from dpframe._errors import SessionError
+from dpframe._types import Array
 
 
 class Planned:
@@ -27,7 +28,7 @@ class Planned:
         self._question = question
         self._answers: list[Any] = []
 
-    def _fill(self, answer: Any) -> None:
+    def _fill(self, answer: object) -> None:
         self._answers.append(answer)
 
     @property
@@ -59,13 +60,13 @@ class Planned:
     def __len__(self) -> int:
         return len(self.answer)
 
-    def __iter__(self) -> Iterator[Any]:
+    def __iter__(self) -> Iterator[object]:
         return iter(self.answer)
 
-    def __getitem__(self, key: Any) -> Any:
+    def __getitem__(self, key: object) -> Any:
         return self.answer[key]
 
-    def __contains__(self, key: Any) -> bool:
+    def __contains__(self, key: object) -> bool:
         return key in self.answer
 
     def __bool__(self) -> bool:
@@ -110,23 +111,25 @@ class Planned:
     def __str__(self) -> str:
         return str(self._answers[0]) if self._answers else repr(self)
 
-    def __array__(self, dtype: Any = None, copy: bool | None = None) -> Any:
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> Array:
         return np.array(self.answer, dtype=dtype, copy=copy)
 
-    def __array_ufunc__(self, ufunc: Any, method: str, *inputs: Any, **words: Any) -> Any:
+    def __array_ufunc__(self, ufunc: object, method: str, *inputs: object, **words: object) -> Any:
         return getattr(ufunc, method)(*map(read_planned, inputs), **words)
 
 
-def read_planned(value: Any) -> Any:
+def read_planned(value: object) -> Any:
     """Return the answer of a place in a batch, and anything else as it is."""
     return value.answer if isinstance(value, Planned) else value
 
 
-def _make_operator(function: Callable[[Any, Any], Any]) -> Callable[[Planned, Any], Any]:
+def _make_operator(function: Callable[[Any, Any], object]) -> Callable[[Planned, Any], Any]:
     return lambda self, other: function(self.answer, read_planned(other))
 
 
-def _make_reflected_operator(function: Callable[[Any, Any], Any]) -> Callable[[Planned, Any], Any]:
+def _make_reflected_operator(
+    function: Callable[[Any, Any], object],
+) -> Callable[[Planned, Any], Any]:
     return lambda self, other: function(read_planned(other), self.answer)
 
 

@@ -40,7 +40,7 @@ from dpframe._plans.plan import Plan, note_reduced_epsilon
 from dpframe._plans.price import Payment, find_price, format_price_as_typed
 from dpframe._plans.worth import says_nothing
 from dpframe._questions.identity import Identity
-from dpframe._questions.question import ROWS, Array, Query, Question, Release
+from dpframe._questions.question import ROWS, Query, Question, Release
 from dpframe._session.data import Data, closed, sessions
 from dpframe._session.door import VerbList, read_private
 from dpframe._session.records import (
@@ -54,6 +54,7 @@ from dpframe._session.records import (
 )
 from dpframe._session.terms import Terms
 from dpframe._statistics.engine import Engine
+from dpframe._types import Array, Raw
 from dpframe.accounting._filter import Charge, Price
 from dpframe.engines.rows import people_labels
 from dpframe.mechanisms import _sampling
@@ -674,7 +675,7 @@ class Session:
         """
         return self.plan_with_declarations(one.change(price=price(epsilon)))[0].charge
 
-    def _read(self, one: PricedQuestion, plan: Plan) -> tuple[Any, ...]:
+    def _read(self, one: PricedQuestion, plan: Plan) -> Raw:
         """Read the data for one question, and return its noisy integers.
 
         Their shapes are checked against those that the question declared.
@@ -692,9 +693,7 @@ class Session:
             self.data.source.check()
         return raw
 
-    def run_question(
-        self, question: Question, engine: Engine, plan: Plan, unit: Unit
-    ) -> tuple[Any, ...]:
+    def run_question(self, question: Question, engine: Engine, plan: Plan, unit: Unit) -> Raw:
         """Run a question on the data, with a function that adds the noise of the plan to its
         sums."""
         return question.run(engine, plan, unit, partial(self._noise, plan))
@@ -705,7 +704,7 @@ class Session:
         part: int,
         integers: Array,
         *,
-        keys: Sequence[Any] | None = None,
+        keys: Sequence[object] | None = None,
         width: int | None = None,
     ) -> Array:
         """Return exact integers with the noise that the plan has for them.

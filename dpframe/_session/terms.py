@@ -56,7 +56,7 @@ class RuleAtStart(NamedTuple):
     empty: Any
 
 
-def _rule(epsilon: Any, delta: Any, accountant: Any, reserve: Any) -> RuleAtStart:
+def _rule(epsilon: object, delta: object, accountant: object, reserve: object) -> RuleAtStart:
     """Return the accounting rule of a new budget, after checking its arguments.
 
     To find out whether anything fits takes longer than all the rest of `open`, so the rules of
@@ -371,7 +371,7 @@ def unit_of(leaves: Mapping[Hashable, Column], arguments: Words) -> Unit:
     return Unit(relation, tuple(columns), rows, groups)
 
 
-def check_unit_dtype(column: Column, dtype: Any) -> None:
+def check_unit_dtype(column: Column, dtype: object) -> None:
     """Refuse a column that is to name people, if its dtype cannot tell all values apart.
 
     Two people would be taken for one, who stays in the table when one of them leaves.
@@ -432,7 +432,7 @@ def declarations(
     )
 
 
-def _place(declaration: tuple[Any, Any]) -> tuple[int, ...]:
+def _place(declaration: tuple[object, object]) -> tuple[int, ...]:
     return declaration[0] if isinstance(declaration[0], tuple) else (declaration[0],)
 
 

@@ -25,6 +25,7 @@ from numpy.typing import NDArray
 
 from dpframe._expr import Expr
 from dpframe._groups.unit import Limit, Unit
+from dpframe._types import Array
 from dpframe._validate import Bounds
 
 Maps = dict[str, tuple[float, ...]]
@@ -115,7 +116,7 @@ def place_on_grid(bound: float, exponent: int) -> int:
     return round(Fraction(bound) * Fraction(2) ** exponent)
 
 
-def to_grid(values: NDArray[Any], a: NDArray[np.float64], grid: Grid) -> None:
+def to_grid(values: Array, a: NDArray[np.float64], grid: Grid) -> None:
     """Write the values into the array ``a`` as whole grid steps above the lower bound.
 
     They are clipped, scaled by a power of two and rounded. NaN stays NaN.

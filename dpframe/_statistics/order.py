@@ -31,6 +31,7 @@ from dpframe._statistics.base import (
     Sensitivity,
     Statistic,
 )
+from dpframe._types import Array
 from dpframe._validate import Bounds
 
 Floats = NDArray[np.float64]
@@ -257,7 +258,7 @@ def _combine_variances(points: int) -> list[tuple[Floats, Floats]]:
     return by_level
 
 
-def distribution(raw: NDArray[Any], points: int) -> Floats:
+def distribution(raw: Array, points: int) -> Floats:
     """Return the estimated number of values up to each point, from noisy counts of a tree, by least
     squares.
 
@@ -346,7 +347,7 @@ def enclose(
 _last: list[tuple[Any, Floats | None]] = [(None, None)]
 
 
-def estimate_distribution(raw: NDArray[Any], points: int) -> Floats:
+def estimate_distribution(raw: Array, points: int) -> Floats:
     """Return the `distribution` of a release of noisy counts. The last one is kept, since all its
     quantiles need it."""
     last_raw, cumulative = _last[0]

@@ -12,7 +12,6 @@ from collections.abc import Iterable
 from fractions import Fraction
 from importlib import import_module as _import
 from pkgutil import iter_modules as _modules
-from typing import Any
 
 import numpy as np
 
@@ -105,7 +104,7 @@ def open_filter(epsilon: object, delta: object, accountant: object, reserve: obj
     return rule
 
 
-def as_events(events: Iterable[Any]) -> Events:
+def as_events(events: Iterable[object]) -> Events:
     """Return events as pairs of a loss and a count, from a list of losses and of such pairs.
 
     A loss without a count counts once. Anything else is refused.
@@ -124,7 +123,7 @@ def as_events(events: Iterable[Any]) -> Events:
 
 
 @np.errstate(all="ignore")  # curves underflow where they say nothing, whatever the caller has set
-def epsilon(events: Iterable[Any], delta: float = 0, accountant: str = "pld") -> float:
+def epsilon(events: Iterable[object], delta: float = 0, accountant: str = "pld") -> float:
     """Return the epsilon of a list of releases that was fixed in advance, at this delta. It is inf
     if no epsilon holds.
 
@@ -142,7 +141,7 @@ def epsilon(events: Iterable[Any], delta: float = 0, accountant: str = "pld") ->
 
 
 @np.errstate(all="ignore")
-def compare(events: Iterable[Any], delta: float = 0) -> dict[str, float]:
+def compare(events: Iterable[object], delta: float = 0) -> dict[str, float]:
     """Return the epsilon of a list of releases fixed in advance, by the name of each accountant.
 
     ``events`` are losses, or pairs of a loss and a count.

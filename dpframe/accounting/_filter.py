@@ -285,7 +285,7 @@ class Filter(ABC):
         """Return an epsilon, rounded up, of a list of releases fixed in advance, at this delta; inf
         if none holds."""
 
-    def ahead(self, state: Any, charges: Sequence[Charge]) -> Any:
+    def ahead(self, state: object, charges: Sequence[Charge]) -> Any:
         """Return the state after some debits that nobody has made yet, to price the next question
         of a batch.
 
@@ -326,7 +326,7 @@ class Filter(ABC):
         """
         return self._failure_of(epsilon, self.delta_limit, state)
 
-    def _failure_of(self, epsilon: Fraction, room: Fraction, state: Any) -> Fraction:
+    def _failure_of(self, epsilon: Fraction, room: Fraction, state: object) -> Fraction:
         left = room if state is None else max(room - self.delta_spent(state), Fraction(0))
         return min(self.part(epsilon) * room, left)
 
@@ -346,7 +346,7 @@ class Filter(ABC):
         """
         return None
 
-    def compare_delta(self, state: Any, charge: Charge) -> tuple[Fraction, Fraction]:
+    def compare_delta(self, state: object, charge: Charge) -> tuple[Fraction, Fraction]:
         """Return the delta that a debit asks for, and the delta that is left for such requests."""
         pairs = (
             self.pairs and charge.epsilon is None

@@ -23,6 +23,7 @@ from numpy.typing import NDArray
 
 from dpframe import _validate
 from dpframe._errors import BadValue
+from dpframe._types import Json
 from dpframe.accounting import _gaussian, _search
 
 ZERO = Fraction(0)
@@ -289,11 +290,11 @@ class Loss:
             return min(self.epsilon, Fraction(epsilon))
         return Fraction(epsilon) if math.isfinite(epsilon) else None
 
-    def to_json(self) -> dict[str, Any]:
+    def to_json(self) -> Json:
         """Return the record of this loss for a ledger: its kind and its parameters, exact numbers
         as text."""
         kind: Any = type(self)  # every kind is a dataclass
-        record: dict[str, Any] = {"type": self.kind}
+        record: Json = {"type": self.kind}
         for name in kind.__match_args__:  # the names of its fields
             value = getattr(self, name)
             if isinstance(value, tuple):  # of parts, whose numbers are pairs
@@ -343,7 +344,7 @@ def _renyi_of_response(epsilon: float, orders: Floats) -> Floats:
     return divergence
 
 
-def assign(loss: Loss, **values: Any) -> None:
+def assign(loss: Loss, **values: object) -> None:
     """Set fields of a frozen loss while it is made."""
     for name, value in values.items():
         object.__setattr__(loss, name, value)
@@ -534,7 +535,7 @@ class FailingGaussian(DiscreteGaussian):
     delta: Fraction
     kind: ClassVar[str] = "failing_gaussian"
 
-    def __init__(self, parts: Iterable[Any], delta: Number):
+    def __init__(self, parts: Iterable[object], delta: Number):
         """Take the variance and the squared sensitivity of each vector, and the probability of
         failing.
 

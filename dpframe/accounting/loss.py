@@ -60,7 +60,7 @@ KINDS: dict[str, Callable[..., Loss]] = {
 Events = tuple[tuple[Loss, int], ...]
 
 
-def loss_from_json(data: Mapping[str, Any]) -> Loss:
+def loss_from_json(data: Mapping[str, object]) -> Loss:
     """Return the privacy loss that a record describes, as `Loss.to_json` wrote it.
 
     Exact numbers may be text. An unknown kind or unreadable numbers are refused.
@@ -75,13 +75,13 @@ def loss_from_json(data: Mapping[str, Any]) -> Loss:
         raise BadValue(f"an event of kind {data['type']!r} is not readable: {problem}") from None
 
 
-def _exact(value: Any) -> Any:
+def _exact(value: object) -> Any:
     if isinstance(value, list):
         return [_exact(v) for v in value]
     return Fraction(value) if isinstance(value, str) else value
 
 
-def from_json(events: Iterable[Mapping[str, Any]]) -> list[tuple[Loss, int]]:
+def from_json(events: Iterable[Mapping[str, object]]) -> list[tuple[Loss, int]]:
     """Return events from JSON records, as pairs of a loss and a count: ``{"type": "gaussian",
     "sigma": 30, "count": 10}``.
 

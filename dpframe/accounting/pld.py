@@ -576,25 +576,25 @@ class Composed(Filter):
         # would use it again.
         return max(Fraction(epsilon) if epsilon <= limit else limit, _USED)
 
-    def ahead(self, state: Any, charges: Sequence[Charge]) -> Any:
+    def ahead(self, state: object, charges: Sequence[Charge]) -> Any:
         return self._tight.ahead(self.as_tight_state(state), charges)
 
-    def as_tight_state(self, state: Any) -> Either:
+    def as_tight_state(self, state: object) -> Either:
         return state if isinstance(state, Either) else self._tight.start()
 
     def spent(self, state: Fraction) -> Fraction:
         return Fraction(1) if state else Fraction(0)
 
-    def share(self, queries: int | Fraction, state: Any) -> Price:
+    def share(self, queries: int | Fraction, state: object) -> Price:
         return self._tight.share(queries, self.as_tight_state(state))
 
-    def worth(self, epsilon: Fraction, state: Any) -> Price:
+    def worth(self, epsilon: Fraction, state: object) -> Price:
         return self._tight.worth(epsilon, self.as_tight_state(state))
 
-    def gaussian(self, amount: Fraction, queries: int, state: Any) -> Price | None:
+    def gaussian(self, amount: Fraction, queries: int, state: object) -> Price | None:
         return self._tight.gaussian(amount, queries, self.as_tight_state(state))
 
-    def price_guarantee(self, epsilon: Fraction, delta: Fraction, state: Any) -> Price:
+    def price_guarantee(self, epsilon: Fraction, delta: Fraction, state: object) -> Price:
         return self._tight.price_guarantee(epsilon, delta, self.as_tight_state(state))
 
     @staticmethod
@@ -603,7 +603,7 @@ class Composed(Filter):
         # budget.
         return min(epsilon(events, float(delta) * (1 - 1e-12)), Gdp.report(events, delta))
 
-    def failure_for(self, epsilon: Fraction, state: Any, pure: bool = False) -> Fraction:
+    def failure_for(self, epsilon: Fraction, state: object, pure: bool = False) -> Fraction:
         return self._tight.failure_for(epsilon, self.as_tight_state(state))
 
     def times(self, state: Fraction, charge: Charge) -> int:

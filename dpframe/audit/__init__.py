@@ -20,7 +20,7 @@ from __future__ import annotations
 
 import pickle
 import warnings
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass, field
 from html import escape
 from typing import Any
@@ -111,14 +111,14 @@ class LowerBound:
 
 
 def epsilon_lower_bound(
-    release: Callable[[Any], Any],
-    frame: Any,
-    neighbour: Any,
+    release: Callable[[Any], object],
+    frame: object,
+    neighbour: object,
     *,
     n: int = 10_000,
-    delta: Any = 0,
+    delta: object = 0,
     event: Callable[[Any], bool] | None = None,
-    score: Callable[[Any], Any] | None = None,
+    score: Callable[[Any], object] | None = None,
     level: float = 0.95,
 ) -> LowerBound:
     """Return a lower bound on the privacy loss of ``release`` between two neighbours, which holds
@@ -185,7 +185,7 @@ def epsilon_lower_bound(
     )
 
 
-def draw_on_copy(release: Callable[[Any], Any], side: Any) -> Any:
+def draw_on_copy(release: Callable[[Any], object], side: object) -> Any:
     """Run the release once on a deep copy of the frame, so that calls are independent. Sessions
     opened on the copy are forgotten afterwards."""
     if not isinstance(side, pd.DataFrame):
@@ -210,7 +210,7 @@ def from_draws(
     one: Any,
     two: Any,
     *,
-    delta: Any = 0,
+    delta: object = 0,
     event: Callable[[Any], bool] | None = None,
     score: Callable[[Any], Any] | None = None,
     level: float = 0.95,
@@ -313,7 +313,7 @@ class Experiment:
 
 
 def check_neighbours(
-    one: pd.DataFrame, two: pd.DataFrame, neighbors: str | None, unit: Any
+    one: pd.DataFrame, two: pd.DataFrame, neighbors: str | None, unit: object
 ) -> None:
     """Refuse two tables that are not neighbours. ``neighbors`` is the relation to check; None
     allows either. ``unit`` is the column that says whose a row is; None means a row is a person."""
@@ -337,27 +337,27 @@ def check_neighbours(
         )
 
 
-def _person_columns(frame: pd.DataFrame, unit: Any) -> list[Any]:
+def _person_columns(frame: pd.DataFrame, unit: object) -> list[Hashable]:
     return _validate.column_names(
         unit if isinstance(unit, list) else [unit], dict.fromkeys(frame.columns)
     )
 
 
-def _rows_by_person(frame: pd.DataFrame, unit: Any) -> dict[Any, pd.DataFrame]:
+def _rows_by_person(frame: pd.DataFrame, unit: object) -> dict[Any, pd.DataFrame]:
     return dict(iter(frame.groupby(_person_columns(frame, unit), observed=True)))
 
 
-def _rows_of_nobody(frame: pd.DataFrame, unit: Any) -> pd.DataFrame:
+def _rows_of_nobody(frame: pd.DataFrame, unit: object) -> pd.DataFrame:
     return frame[frame[_person_columns(frame, unit)].isna().any(axis=1)]
 
 
 def composition_experiment(
     adversary: Adversary,
-    mechanisms: Mapping[Any, Callable[[Any], Any]] | Sequence[Callable[[Any], Any]],
+    mechanisms: Mapping[Any, Callable[[Any], object]] | Sequence[Callable[[Any], object]],
     k: int,
     *,
     neighbors: str | None = None,
-    unit: Any = None,
+    unit: object = None,
 ) -> Experiment:
     """Return the k-fold adaptive composition experiment (Dwork, Rothblum and Vadhan 2010), ready to
     be played.

@@ -18,7 +18,7 @@ _ROUNDING = Fraction(1, 10**9)  # probabilities in doubles add up to 1 within th
 Pairs = list[tuple[Fraction, Fraction]]
 
 
-def max_divergence(p: Any, q: Any) -> float:
+def max_divergence(p: object, q: object) -> float:
     """Return the largest privacy loss of p against q: the maximum over sets S of ln(P[S] / Q[S]).
 
     *Formal guarantee.* A mechanism is epsilon-private if and only if this is at most epsilon, both
@@ -40,7 +40,7 @@ def max_divergence(p: Any, q: Any) -> float:
     return _log(max(a / b for a, b in pairs if a))
 
 
-def approximate_max_divergence(p: Any, q: Any, delta: Any) -> float:
+def approximate_max_divergence(p: object, q: object, delta: object) -> float:
     """Return the largest privacy loss beyond delta: the maximum over sets S with P[S] >= delta of
     ln((P[S] - delta) / Q[S]).
 
@@ -68,7 +68,7 @@ def approximate_max_divergence(p: Any, q: Any, delta: Any) -> float:
     return _log(best) if best else -math.inf
 
 
-def kl_divergence(p: Any, q: Any) -> float:
+def kl_divergence(p: object, q: object) -> float:
     """Return the expected privacy loss, the sum of P ln(P / Q): also called relative entropy.
 
     If both max divergences are at most epsilon it is at most epsilon (e**epsilon - 1), much less
@@ -85,7 +85,7 @@ def kl_divergence(p: Any, q: Any) -> float:
     return max(0.0, math.fsum(float(a) * _log(a / b) for a, b in pairs))
 
 
-def loss_tail(p: Any, q: Any, epsilon: Any) -> float:
+def loss_tail(p: object, q: object, epsilon: object) -> float:
     """Return the probability that the privacy loss of p against q is above epsilon: P[ln(P(x) /
     Q(x)) > epsilon] for x drawn from p.
 
@@ -112,7 +112,7 @@ def loss_tail(p: Any, q: Any, epsilon: Any) -> float:
     return float(sum(above, Fraction(0)))
 
 
-def _pairs(p: Any, q: Any) -> Pairs:
+def _pairs(p: object, q: object) -> Pairs:
     """Return both probabilities of each outcome that either distribution names."""
     p_law, q_law = _law(p, "p"), _law(q, "q")
     if isinstance(p_law, list) != isinstance(q_law, list):
@@ -130,7 +130,7 @@ def _pairs(p: Any, q: Any) -> Pairs:
     return [(p_law.get(x, zero), q_law.get(x, zero)) for x in {**p_law, **q_law}]
 
 
-def _law(values: Any, name: str) -> list[Fraction] | dict[Any, Fraction]:
+def _law(values: object, name: str) -> list[Fraction] | dict[Any, Fraction]:
     """Return a distribution with exact fractions as probabilities, and refuse it if they do not add
     up to 1. Sequences give a list, and dicts and Series a dict. ``name`` is for errors."""
     law: list[Fraction] | dict[Any, Fraction]
@@ -158,7 +158,7 @@ def _law(values: Any, name: str) -> list[Fraction] | dict[Any, Fraction]:
     return law
 
 
-def _probability(value: Any, name: str) -> Fraction:
+def _probability(value: object, name: str) -> Fraction:
     x = _validate.exact(value, f"a probability of {name}")
     if x < 0:
         raise BadValue(f"{name} is not a distribution: {value} is negative.")

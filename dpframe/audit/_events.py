@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dpframe._errors import BadType, BadValue
+from dpframe._types import Array
 from dpframe.audit._reading import THERE, AnswerShape, unhashable
 
 Floats = NDArray[np.float64]
@@ -48,10 +49,10 @@ class Event:
         default=False, repr=False, compare=False
     )  # whether the score is the caller's own
 
-    def __call__(self, answer: Any) -> bool:
+    def __call__(self, answer: object) -> bool:
         return bool(self.hits([answer])[0])
 
-    def hits(self, draws: Any) -> NDArray[np.bool_]:
+    def hits(self, draws: object) -> NDArray[np.bool_]:
         """Return a mask of the draws that are in the event. ``draws`` are answers of one side of an
         audit."""
         assert self.score is not None
@@ -95,13 +96,13 @@ class Event:
         return f"{self.what} is worth 2**{self.threshold:.0f}{more}"
 
 
-def _clean(values: Any) -> Floats:
+def _clean(values: object) -> Floats:
     numbers = np.asarray(values, dtype=np.float64)
     # An answer that is no number is an answer like any other.
     return np.where(np.isnan(numbers), np.inf, numbers)
 
 
-def low_bit(values: Any) -> Any:
+def low_bit(values: Any) -> Floats:
     """Return the exponent of the last binary digit of each number: 0 for odd integers, negative for
     fractions. Audits try it, since sloppy noise leaks through last digits."""
     mantissa, exponent = np.frexp(values.astype(np.float64))
@@ -122,7 +123,9 @@ def _column(i: int) -> Score:
     return lambda draws: draws[:, i].astype(np.float64)
 
 
-def _scores(names: list[str], frame_draws: Any, neighbour_draws: Any) -> list[tuple[str, Score]]:
+def _scores(
+    names: list[str], frame_draws: object, neighbour_draws: object
+) -> list[tuple[str, Score]]:
     """Return the functions of an answer whose thresholds an audit tries as events, each with its
     name. The last is a likelihood ratio fitted to these draws."""
     size = len(names)
@@ -261,7 +264,7 @@ def find(
         )
         inside = frozenset(chosen)
 
-        def within(read: Any) -> Any:
+        def within(read: Any) -> list[float]:
             return [float(label in inside) for label in read]
 
         return Event("label", ">=", 1.0, tuple(chosen), event.of_neighbour, shape, within)
@@ -288,21 +291,21 @@ def prove(
     return TestedEvent(event, (counts[0], counts[1]), max(0.0, *proven))
 
 
-def hits(values: Any, thresholds: Any) -> tuple[Any, Any, Any]:
+def hits(values: Floats, thresholds: Array) -> tuple[Array, Array, Array]:
     """Return the numbers of values at least, at most, and exactly at each threshold."""
     values = np.sort(values)
     below, up_to = (np.searchsorted(values, thresholds, side=side) for side in ("left", "right"))
     return len(values) - below, up_to, up_to - below
 
 
-def loss(p: Any, n: int, q: Any, m: int, delta: float, risk: float) -> Any:
+def loss(p: object, n: int, q: object, m: int, delta: float, risk: float) -> Floats:
     """Return ln((P - delta) / Q) with P and Q replaced by their Clopper-Pearson bounds, at half the
     risk each."""
     low, high = at_least(p, n, risk / 2), at_most(q, m, risk / 2)
     return np.where(low > delta, np.log(np.maximum(low - delta, 1e-300) / high), -np.inf)
 
 
-def at_least(successes: Any, n: int, risk: float) -> Any:
+def at_least(successes: object, n: int, risk: float) -> Floats:
     """Return a lower bound on a probability from its successes in n trials (Clopper and Pearson
     1934). It fails with probability ``risk`` at most."""
     from scipy.special import betaincinv
@@ -311,7 +314,7 @@ def at_least(successes: Any, n: int, risk: float) -> Any:
     return np.where(k > 0, betaincinv(np.maximum(k, 1), n - k + 1, risk), 0.0) * (1 - _CAUTION)
 
 
-def at_most(successes: Any, n: int, risk: float) -> Any:
+def at_most(successes: object, n: int, risk: float) -> Floats:
     """Return an upper bound on a probability from its successes in n trials (Clopper and Pearson
     1934). It fails with probability ``risk`` at most."""
     from scipy.special import betainccinv
@@ -321,13 +324,13 @@ def at_most(successes: Any, n: int, risk: float) -> Any:
     return np.minimum(bounds * (1 + _CAUTION), 1.0)
 
 
-def read_for_score(draws: Any, shape: AnswerShape) -> Any:
+def read_for_score(draws: Any, shape: AnswerShape) -> Floats | list[Any]:
     """Return the draws as a caller's score gets them: a matrix if answers are rows of the same
     numbers, else a list."""
     return shape.read(draws) if shape.numbers is None or shape.regular else list(draws)
 
 
-def check_score(score: object, frame_answer: Any, neighbour_answer: Any) -> None:
+def check_score(score: object, frame_answer: object, neighbour_answer: object) -> None:
     """Refuse a user's score function that fails on the first answers, before thousands are drawn.
     It must take many answers and return a number for each."""
     if not callable(score):

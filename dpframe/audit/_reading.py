@@ -18,6 +18,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from dpframe._errors import BadType
+from dpframe._types import Index
 
 Floats = NDArray[np.float64]
 Path = tuple[Any, ...]  # where a cell is: labels, keys and places, from the outside to the inside
@@ -54,7 +55,7 @@ class AnswerShape:
     codes: Mapping[Path, Mapping[Any, int]] | None = None
 
     @staticmethod
-    def of(draws: Sequence[Any]) -> AnswerShape:
+    def of(draws: Sequence[object]) -> AnswerShape:
         """Return how to read answers as rows of numbers or as labels. The draws are those of *both*
         frames, so that a label of either is known."""
         rows = [cells(draw) for draw in draws]
@@ -146,14 +147,14 @@ class AnswerShape:
         return names + [f"label of {called[place]}" for place in self.codes or {}]
 
 
-def _number_label(numbering: dict[Any, int], label: Any) -> None:
+def _number_label(numbering: dict[Any, int], label: object) -> None:
     try:
         numbering.setdefault(label, len(numbering))
     except TypeError:
         raise unhashable() from None
 
 
-def _code(numbering: Mapping[Any, int], label: Any) -> float:
+def _code(numbering: Mapping[Any, int], label: object) -> float:
     try:
         return numbering.get(label, math.nan)
     except TypeError:
@@ -166,13 +167,13 @@ def unhashable() -> BadType:
     )
 
 
-def cells(draw: Any) -> dict[Path, Any]:
+def cells(draw: object) -> dict[Path, Any]:
     """Return each number or label of an answer, by its path. Tables are read by label, since noise
     may have sorted them."""
     return dict(_cells(draw, ()))
 
 
-def _cells(draw: Any, path: Path) -> Iterator[tuple[Path, Any]]:
+def _cells(draw: object, path: Path) -> Iterator[tuple[Path, Any]]:
     """Yield each single value of a nested answer with its path: the keys, labels or indices that
     lead to it."""
     if isinstance(draw, View):
@@ -200,7 +201,7 @@ def _cells(draw: Any, path: Path) -> Iterator[tuple[Path, Any]]:
         yield path, draw
 
 
-def _labels(index: pd.Index[Any]) -> list[Any]:
+def _labels(index: Index) -> list[Any]:
     """Return the labels of an index, made distinct: repeated labels are numbered, and all nulls are
     one label."""
     labels = [_plain(label) for label in index.tolist()]
@@ -214,13 +215,13 @@ def _labels(index: pd.Index[Any]) -> list[Any]:
     return texts
 
 
-def _plain(label: Any) -> Any:
+def _plain(label: object) -> Any:
     if isinstance(label, tuple):
         return tuple(map(_plain, label))
     return None if label is pd.NaT or label is pd.NA or label != label else label
 
 
-def _is_number(x: Any) -> bool:
+def _is_number(x: object) -> bool:
     return isinstance(x, int | float | np.number) and not isinstance(
         x, bool | complex | np.complexfloating
     )

@@ -28,12 +28,13 @@ from dpframe._frame.accessor import frame_of_session
 from dpframe._frame.frame import PrivateFrame
 from dpframe._groups.unit import Unit
 from dpframe._plans.plan import Plan
-from dpframe._questions.question import Array, Question
+from dpframe._questions.question import Question
 from dpframe._session.data import ATTR, Data, sessions
 from dpframe._session.door import read_private
 from dpframe._session.opening import name_arguments, open_session
 from dpframe._session.session import Session
 from dpframe._statistics.engine import Engine
+from dpframe._types import Array, Json, Raw
 from dpframe.engines.fingerprints import hashes_of
 from dpframe.mechanisms import _sampling
 from dpframe.mechanisms._base import loss_of
@@ -138,9 +139,7 @@ class Recorder(Session):
             names.append(name.digest()[:8])
         return (np.frombuffer(b"".join(names), dtype="<u8") >> np.uint64(1)).astype(np.int64)
 
-    def run_question(
-        self, question: Question, engine: Engine, plan: Plan, unit: Unit
-    ) -> tuple[Any, ...]:
+    def run_question(self, question: Question, engine: Engine, plan: Plan, unit: Unit) -> Raw:
         """Return the answer's arrays as every session does, and record the question. A question
         that does not draw all noise of its plan is refused."""
         self.recorded.append(_Replayed(plan, unit, []))
@@ -156,7 +155,7 @@ class Recorder(Session):
         part: int,
         integers: Array,
         *,
-        keys: Sequence[Any] | None = None,
+        keys: Sequence[object] | None = None,
         width: int | None = None,
     ) -> Array:
         """Return noise alone as the output, and record the exact integers for comparison. The
@@ -257,7 +256,10 @@ class Replay:
 
 
 def replay(
-    ask: Callable[[PrivateFrame], Any], frame: pd.DataFrame, neighbour: pd.DataFrame, **terms: Any
+    ask: Callable[[PrivateFrame], object],
+    frame: pd.DataFrame,
+    neighbour: pd.DataFrame,
+    **terms: object,
 ) -> Replay:
     """Run ``ask(p)`` on two neighbouring frames with the same outputs of all mechanisms, and
     compare what happened.
@@ -349,7 +351,7 @@ def _changes(frame: pd.DataFrame, other: pd.DataFrame) -> tuple[int, int]:
     return (a - b).total(), (b - a).total()
 
 
-def _model(side: Any, terms: dict[str, Any]) -> Session:
+def _model(side: pd.DataFrame, terms: Json) -> Session:
     """Return a session with the given ``open`` arguments on a copy of the frame. A frame that has a
     session is refused."""
     if not isinstance(side, pd.DataFrame):
@@ -396,7 +398,7 @@ def _people(frame: pd.DataFrame, unit: Unit) -> dict[int, Counter[int]]:
     return counts
 
 
-def _run(ask: Callable[[PrivateFrame], Any], session: Recorder) -> tuple[Any, Exception | None]:
+def _run(ask: Callable[[PrivateFrame], object], session: Recorder) -> tuple[Any, Exception | None]:
     """Call the user's function on a recording session, and return its answer and the error it
     raised, or None."""
     answer, raised = None, None
@@ -416,7 +418,7 @@ def _run(ask: Callable[[PrivateFrame], Any], session: Recorder) -> tuple[Any, Ex
 def _compare(
     first_run: Sequence[_Replayed],
     second_run: Sequence[_Replayed],
-    ends: Sequence[tuple[Any, Exception | None]],
+    ends: Sequence[tuple[object, Exception | None]],
 ) -> tuple[tuple[Step, ...], tuple[str, ...]]:
     """Return the comparisons of two recorded runs, call by call, and the list of problems found.
     ``ends`` has the answer and the error of each run."""
@@ -464,7 +466,7 @@ def _compare(
     return tuple(steps), tuple(dict.fromkeys(problems))
 
 
-def _shape_of(call: _NoiseCall) -> tuple[Any, ...]:
+def _shape_of(call: _NoiseCall) -> tuple[object, ...]:
     """Return what two runs must agree on in a call: which noisy vector of the plan it is, and the
     shape of its integers. The number of found keys may differ."""
     return call.part, call.integers.shape if call.keys is None else (
@@ -513,7 +515,7 @@ def find_underpriced_noise(question: _Replayed) -> list[str]:
     return []
 
 
-def _same(first: Any, second: Any) -> bool:
+def _same(first: object, second: object) -> bool:
     """Return whether the answers of two runs are equal. Objects of a user's own classes count as
     equal."""
     second_value: Any = second

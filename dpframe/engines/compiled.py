@@ -14,10 +14,10 @@ from functools import cache
 from importlib import import_module
 from importlib.util import find_spec
 from itertools import pairwise
+from types import ModuleType
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from dpframe._cells.codec import Buckets
 from dpframe._cells.threads import shares, side_by_side, split_blocks
@@ -25,6 +25,7 @@ from dpframe._expr import Expr
 from dpframe._sizes import SIZES
 from dpframe._statistics.base import Integers, Persons, Powers, Primitive, Rows, Trues
 from dpframe._statistics.engine import Scope
+from dpframe._types import Array
 from dpframe.engines.keys import Occurring
 from dpframe.engines.people import Draw, Numbers, People, widen
 from dpframe.engines.reading import QuestionReader
@@ -32,7 +33,6 @@ from dpframe.engines.reading import QuestionReader
 WIDEST = 2**31 - 2  # of a grid: values are kept in 32 bits
 HIGHEST = 2  # power that the kernels sum
 
-Array = NDArray[Any]
 # From some rows to the numbers of their groups, one more than the group or 0, and to their values.
 ReadBuckets = Callable[[slice], Array]
 PutValues = Callable[[slice, Array], object]  # into an array, NaN for a null
@@ -44,7 +44,7 @@ def available(rows: int) -> bool:
 
 
 @cache
-def load_kernels() -> Any:
+def load_kernels() -> ModuleType:
     """Return the module of kernels. It imports numba, which takes a while."""
     return import_module("dpframe.engines.people_kernels")
 

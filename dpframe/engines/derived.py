@@ -19,7 +19,7 @@ from dpframe._groups.keys import ROW_CEILING
 from dpframe._sizes import SIZES
 from dpframe.engines.parts import SelectedColumns
 from dpframe.engines.rows import frame_of
-from dpframe.engines.sources import PeoplePart, Source, SourceFrame, assign_lots
+from dpframe.engines.sources import ArrowTables, PeoplePart, Source, SourceFrame, assign_lots
 from dpframe.engines.steadiness import HAZARDS, Answers, HazardAnswer
 
 _ROW = 200  # bytes that a row of a person takes, beside its cells
@@ -66,7 +66,7 @@ class DerivedSource(Source):
     def check(self) -> None:
         self._base.check()
 
-    def _scan(self, names: list[str]) -> Iterator[Any]:
+    def _scan(self, names: list[str]) -> ArrowTables:
         """Yield the made rows of each batch as frames with all columns, whatever ``names`` are.
 
         These cells cannot always be converted to Arrow.
@@ -117,5 +117,5 @@ class DerivedSource(Source):
         return max(1, -(-self.rows() * width // max(self.memory, 1)))
 
 
-def _width(dtype: Any) -> int:
+def _width(dtype: object) -> int:
     return dtype.itemsize if isinstance(dtype, np.dtype) and dtype.kind in "iufbmM" else _OBJECT

@@ -30,7 +30,6 @@ from dpframe._cells.columns import (
     LAST,
     NAT,
     UNMATCHED,
-    Array,
     Bools,
     Vector,
     as_floats,
@@ -40,6 +39,7 @@ from dpframe._cells.columns import (
     objects,
     plain,
 )
+from dpframe._types import Array
 from dpframe.engines.functions import choices, numbers, texts, times
 from dpframe.engines.functions.texts import as_text
 
@@ -125,13 +125,13 @@ class Block:
         v = self.vector(e)
         return v.values if v.null is None else v.values & ~v.null
 
-    def floats(self, e: ex.Expr) -> Any:
+    def floats(self, e: ex.Expr) -> np.float64 | Array:
         """Return the values of a number as float64, with NaN for null; a constant stays a
         scalar."""
         return np.float64(e.value) if isinstance(e, ex.Constant) else as_floats(self.vector(e))
 
     def per_category(
-        self, e: ex.Expr, make: Callable[..., Any], *operands: Vector, part: str = ""
+        self, e: ex.Expr, make: Callable[..., object], *operands: Vector, part: str = ""
     ) -> Any:
         """Return what ``make`` makes of the distinct texts of some vectors, computed once.
 

@@ -24,6 +24,7 @@ from numpy.typing import NDArray
 from dpframe._cells.columns import UNMATCHED, Vector, objects, plain, prepare
 from dpframe._expr import NO_KEYS, kind_of
 from dpframe._statistics.engine import Sketches
+from dpframe._types import Array, Series
 from dpframe.engines.people import encode_values, text_of_scalar
 from dpframe.engines.rows import rows_of
 
@@ -34,7 +35,7 @@ _NODES = 100_000  # that are read of one cell
 
 
 @np.errstate(all="ignore")
-def hashes_of(column: pd.Series[Any]) -> Hashes:
+def hashes_of(column: Series) -> Hashes:
     """Return a hash of 64 bits for each cell of a column.
 
     Equal cells have equal hashes, and so have all nulls. The owner's checks compare frames by these
@@ -55,7 +56,7 @@ def hashes_of(column: pd.Series[Any]) -> Hashes:
     return found
 
 
-def find_unmatched(column: pd.Series[Any], vector: Vector) -> Iterator[tuple[int, bytes]]:
+def find_unmatched(column: Series, vector: Vector) -> Iterator[tuple[int, bytes]]:
     """Yield the row of each cell that is no plain scalar, with bytes that identify the cell.
 
     Such cells are lists, bytes and the like. ``vector`` has the prepared cells of the same column.
@@ -99,7 +100,7 @@ def _others(array: Any) -> Hashes:
     return np.zeros(len(values), dtype=np.uint64)
 
 
-def _hash_words(values: NDArray[Any]) -> Hashes:
+def _hash_words(values: Array) -> Hashes:
     return _mix_bits(np.ascontiguousarray(values).view(np.uint64) + _STEP)
 
 
@@ -168,7 +169,7 @@ def _maps(array: Any) -> Hashes:
     return _in_order(np.repeat(np.arange(len(array)), counts), pairs[inside], len(array))
 
 
-def _in_order(owner: NDArray[Any], items: Hashes, size: int) -> Hashes:
+def _in_order(owner: Array, items: Hashes, size: int) -> Hashes:
     """Return a hash for each owner, such as a list, from the hashes of its items in their order.
 
     ``owner`` has the number of each item's owner, ``items`` the hash of each item. ``size`` is the
@@ -233,7 +234,7 @@ _READ: list[tuple[tuple[str, ...], Callable[[Any], Hashes]]] = [
 # ---- objects ----------------------------------------------------------------------------------------------
 
 
-def write_cell(cell: Any) -> bytes:
+def write_cell(cell: object) -> bytes:
     """Return bytes that identify a cell of any type, equal for equal cells of one type.
 
     They are what is hashed of a cell that is no plain scalar. All objects with unknown code have
@@ -242,7 +243,7 @@ def write_cell(cell: Any) -> bytes:
     return b"".join(_parts(cell, [_NODES], 0))
 
 
-def _parts(cell: Any, left: list[int], depth: int) -> Iterable[bytes]:
+def _parts(cell: object, left: list[int], depth: int) -> Iterable[bytes]:
     """Yield the bytes that identify a cell: those of a scalar, or of all items in a container.
 
     ``left`` holds the number of objects that may still be read of this cell. ``depth`` is the
@@ -362,15 +363,15 @@ class Sketching:
 
     def __init__(self, secret: bytes):
         self._secret = secret
-        self.smallest: NDArray[Any] = np.zeros(0, dtype=np.uint64)
-        self._rows: NDArray[Any] = np.zeros(0, dtype=np.int64)
+        self.smallest: Array = np.zeros(0, dtype=np.uint64)
+        self._rows: Array = np.zeros(0, dtype=np.int64)
         self._sums = [0, 0, 0]
 
-    def hashes(self, frame: pd.DataFrame) -> NDArray[Any]:
+    def hashes(self, frame: pd.DataFrame) -> Array:
         """Return a keyed hash of each row."""
         return _hashes(frame, self._secret)
 
-    def add(self, rows: NDArray[Any]) -> None:
+    def add(self, rows: Array) -> None:
         """Add the hashes of some more rows to the sketch.
 
         Only the smallest hashes are kept, with how many rows have each.
@@ -408,7 +409,7 @@ class Sketching:
         return [hashlib.blake2b(text, key=self._secret, digest_size=16).hexdigest()]
 
 
-def known_by(rows: NDArray[Any], secret: bytes) -> list[str]:
+def known_by(rows: Array, secret: bytes) -> list[str]:
     """Return the texts by which a ledger knows a table again, in whatever order its rows are.
 
     ``rows`` has a keyed hash of each row. The texts are the sketch of the rows if nearly all rows
@@ -426,7 +427,7 @@ def sketch_of(frame: pd.DataFrame, secret: bytes) -> list[str]:
     return [] if len(np.unique(rows)) < len(rows) // 4 else _sketch(rows, secret)
 
 
-def _sketch(rows: NDArray[Any], secret: bytes) -> list[str]:
+def _sketch(rows: Array, secret: bytes) -> list[str]:
     """Return the sorted digests of the smallest row hashes; an empty list if too few hashes differ.
 
     ``rows`` has a hash of each row, and ``secret`` is the key of the digests.
@@ -442,7 +443,7 @@ def _sketch(rows: NDArray[Any], secret: bytes) -> list[str]:
     return sorted(digests)
 
 
-def _smallest(rows: NDArray[Any], secret: bytes) -> NDArray[Any]:
+def _smallest(rows: Array, secret: bytes) -> Array:
     """Return the 256 hashes that come first among the different ones, in an order by the secret.
 
     They are the sketch of a table. The secret decides their order, since pandas hashes numbers
@@ -453,7 +454,7 @@ def _smallest(rows: NDArray[Any], secret: bytes) -> NDArray[Any]:
 
 
 @np.errstate(all="ignore")
-def _order_by_secret(rows: NDArray[Any], secret: bytes) -> NDArray[Any]:
+def _order_by_secret(rows: Array, secret: bytes) -> Array:
     """Return a number for each hash, by which hashes are sorted.
 
     ``secret`` decides the order, so that nobody without it can tell which hashes come first.
@@ -462,17 +463,17 @@ def _order_by_secret(rows: NDArray[Any], secret: bytes) -> NDArray[Any]:
         int.from_bytes(hashlib.blake2b(secret, digest_size=8, person=b"order").digest(), "little")
         | 1
     )
-    mixed: NDArray[Any] = (rows ^ (rows >> np.uint64(31))) * salt
+    mixed: Array = (rows ^ (rows >> np.uint64(31))) * salt
     mixed ^= mixed >> np.uint64(29)
     return mixed
 
 
-def _hashes(frame: pd.DataFrame, secret: bytes) -> NDArray[Any]:
+def _hashes(frame: pd.DataFrame, secret: bytes) -> Array:
     """Return a keyed hash of each row."""
     return _hash_with_key(_plain(frame), secret)
 
 
-def _hash_with_key(frame: pd.DataFrame, secret: bytes) -> NDArray[Any]:
+def _hash_with_key(frame: pd.DataFrame, secret: bytes) -> Array:
     """Return pandas' hash of each row of a frame, keyed with a secret.
 
     The result is empty if the frame has no rows or no columns.
@@ -480,7 +481,7 @@ def _hash_with_key(frame: pd.DataFrame, secret: bytes) -> NDArray[Any]:
     if not len(frame) or not frame.shape[1]:
         return np.zeros(0, dtype=np.uint64)
     key = hashlib.blake2b(secret, digest_size=8).hexdigest()
-    hashes: NDArray[Any] = pd.util.hash_pandas_object(frame, index=False, hash_key=key).to_numpy()
+    hashes: Array = pd.util.hash_pandas_object(frame, index=False, hash_key=key).to_numpy()
     return hashes
 
 
@@ -492,7 +493,7 @@ def _plain(frame: pd.DataFrame) -> pd.DataFrame:
     return pd.DataFrame({i: _cells(frame.iloc[:, i]) for i in range(frame.shape[1])})
 
 
-def _cells(column: pd.Series[Any]) -> Any:
+def _cells(column: Series) -> Any:
     """Return the cells of a column as numbers, hashes or texts that pandas can hash.
 
     Equal cells become equal values, and NaN stands for a null number.
@@ -512,7 +513,7 @@ def _cells(column: pd.Series[Any]) -> Any:
     return pd.array(texts, dtype="str")
 
 
-def _text(value: Any) -> str:
+def _text(value: object) -> str:
     if type(value) is str:
         return value.encode("utf-8", "backslashreplace").decode()  # half a character has no bytes
     return str(value) if type(value) in (bool, int, float) else text_of_scalar(value)

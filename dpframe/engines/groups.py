@@ -24,6 +24,7 @@ from dpframe._groups.keys import BinBy, By, KeyBy, Keys, groups_of
 from dpframe._groups.periods import TICKS, Periods, TimeBy
 from dpframe._sizes import SIZES
 from dpframe._statistics.base import Integers
+from dpframe._types import Array
 from dpframe.engines.keys import Occurring
 from dpframe.engines.reading import FrameReader, QuestionReader
 
@@ -237,7 +238,7 @@ def _bin_table(breaks: NDArray[np.float64]) -> Buckets | None:
     return table
 
 
-def _subtract_first(values: NDArray[Any], low: int, table: Buckets) -> Buckets | None:
+def _subtract_first(values: Array, low: int, table: Buckets) -> Buckets | None:
     """Return one more than the bin of each whole number, where each number is a bin of its own.
 
     ``low`` is the least number that is a bin. ``table`` has one more than the bin of each number,
@@ -354,7 +355,7 @@ def tuple_buckets(levels: Sequence[Buckets], tuples: Tuples) -> Buckets:
     keys of one column: below 2**53.
     """
     listed = tuples.places[:, 0] + 1
-    steps: list[tuple[int, NDArray[np.int64], NDArray[Any] | None]] = []
+    steps: list[tuple[int, NDArray[np.int64], Array | None]] = []
     for column in range(1, len(levels)):
         size = len(tuples.keys[column]) + 1
         known, codes = np.unique(listed * size + tuples.places[:, column] + 1, return_inverse=True)
@@ -372,7 +373,7 @@ def tuple_buckets(levels: Sequence[Buckets], tuples: Tuples) -> Buckets:
     return found
 
 
-def _table(known: NDArray[np.int64]) -> NDArray[Any] | None:
+def _table(known: NDArray[np.int64]) -> Array | None:
     """Return a table with one more than the place of each known code, by the code itself.
 
     Other codes have 0, and so has its last entry. The result is None where the table would be
@@ -386,7 +387,7 @@ def _table(known: NDArray[np.int64]) -> NDArray[Any] | None:
 
 
 def _find_codes(
-    code: NDArray[np.int64], known: NDArray[np.int64], table: NDArray[Any] | None
+    code: NDArray[np.int64], known: NDArray[np.int64], table: Array | None
 ) -> NDArray[np.int64]:
     """Return one more than the place of each code among the ``known`` ones, 0 for other codes.
 

@@ -23,6 +23,7 @@ from dpframe._cells.texts import key_of, order_of, text_of, texts_of, times
 from dpframe._cells.threads import shares, side_by_side, split_blocks
 from dpframe._expr import Column, Constant, Expr, If, in_order
 from dpframe._statistics.engine import Texts
+from dpframe._types import Array, Index, Series
 from dpframe.engines.expressions import evaluate
 from dpframe.engines.people import Numbers, combine_numbers, ends_within, number_of, number_values
 
@@ -34,9 +35,9 @@ class KeyCodes(NamedTuple):
     """A place for each row in a table that has the number of its key, or -1 there; and for each key
     its text."""
 
-    places: NDArray[Any]
+    places: Array
     table: Codes
-    texts: NDArray[Any]
+    texts: Array
 
     @property
     def codes(self) -> Codes:
@@ -101,7 +102,7 @@ def number_keys(vector: Vector) -> KeyCodes:
     return _make_key_codes(narrow(codes, len(uniques)), table, [text for _, text in named])
 
 
-def _of_range(values: NDArray[Any], low: int, high: int) -> KeyCodes:
+def _of_range(values: Array, low: int, high: int) -> KeyCodes:
     """Return the keys of whole numbers between ``low`` and ``high``, without sorting or searching.
 
     It is called for a column whose numbers lie in a narrow range.
@@ -133,14 +134,14 @@ def _whole(numbers: Iterable[int]) -> list[str]:
     return [f"n{number}" for number in numbers]
 
 
-def _make_key_codes(codes: NDArray[Any], places: Any, texts: list[str]) -> KeyCodes:
+def _make_key_codes(codes: Array, places: object, texts: list[str]) -> KeyCodes:
     table = np.append(np.asarray(places, dtype=np.int64), -1)
     found = np.array(texts, dtype=object)
     return KeyCodes(codes, table, found)
 
 
 def images(
-    expr: Expr, columns: Sequence[Column], listed: Sequence[Sequence[Any]]
+    expr: Expr, columns: Sequence[Column], listed: Sequence[Sequence[object]]
 ) -> tuple[Any, ...]:
     """Return all values that an expression can give for the listed values of its columns.
 
@@ -166,7 +167,7 @@ def images(
     return in_order(made.values())
 
 
-def _series(values: list[Any], column: Column) -> pd.Series[Any]:
+def _series(values: list[Any], column: Column) -> Series:
     """Return listed values as a series, in a dtype of the same kind as the column.
 
     Expressions then treat the values as they treat the cells of that column.
@@ -194,14 +195,14 @@ class Occurring:
     texts of the values."""
 
     exprs: tuple[Expr, ...]
-    buckets: NDArray[Any]
+    buckets: Array
     size: int
     texts: Texts  # none where nobody's groups are drawn
     token: ClassVar[str] = ""
     word: ClassVar[None] = None
 
     @property
-    def index(self) -> pd.Index[Any]:
+    def index(self) -> Index:
         """The places of the values: only their number is of use."""
         return pd.RangeIndex(self.size)
 

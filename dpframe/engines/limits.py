@@ -37,6 +37,7 @@ from dpframe._cells.codec import Buckets
 from dpframe._cells.columns import Vector
 from dpframe._sizes import SIZES
 from dpframe._statistics.base import Integers
+from dpframe._types import Array
 from dpframe.engines.people import (
     Codes,
     Draw,
@@ -100,7 +101,7 @@ def within_groups(
 
 
 def _ranks(
-    person: NDArray[Any], group: NDArray[Any], numbers: Numbers, key: bytes, places: Numbers | None
+    person: Array, group: Array, numbers: Numbers, key: bytes, places: Numbers | None
 ) -> NDArray[np.uint64]:
     """Return the rank of each (person, group) pair, by which a person's groups are chosen.
 
@@ -287,7 +288,7 @@ class Bound:
 
     def _blocks(
         self, values: Iterable[NDArray[np.float64]]
-    ) -> Iterator[tuple[NDArray[np.float64], NDArray[Any]]]:
+    ) -> Iterator[tuple[NDArray[np.float64], Array]]:
         """Yield each block of values, with the number of each row's (person, group) pair."""
         first = 0
         for block in values:
@@ -452,7 +453,7 @@ def distinct_pairs(
     return pairs // max(1, size), rows[pairs % max(1, size)]
 
 
-def smallest(person: Codes, rank: NDArray[Any], limit: int) -> NDArray[np.bool_]:
+def smallest(person: Codes, rank: Array, limit: int) -> NDArray[np.bool_]:
     """Return a mask of the entries whose ranks are among the ``limit`` smallest of their person.
 
     ``person`` and ``rank`` have the person and the rank of each entry. Entries equal to the next

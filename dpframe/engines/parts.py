@@ -26,6 +26,7 @@ from dpframe._groups.unit import Unit
 from dpframe._sizes import SIZES
 from dpframe._statistics.base import Distincts, Integers, Persons, Primitive
 from dpframe._statistics.engine import PEOPLE, RowSlice, Scope, Sketches, Texts
+from dpframe._types import Series
 from dpframe.engines.fingerprints import Sketching
 from dpframe.engines.pandas import PandasEngine
 from dpframe.engines.people import text_of_scalar
@@ -191,7 +192,7 @@ class PartsEngine:
         schema = self._source.schema
         return self._engine({i: schema.iloc[:, i] for i in range(schema.shape[1])}, 0)
 
-    def _engine(self, columns: dict[int, pd.Series[Any]], rows: int) -> PandasEngine:
+    def _engine(self, columns: dict[int, Series], rows: int) -> PandasEngine:
         return engine_of(columns, rows, self._key)
 
     # Distinct values --------------------------------------------------------------------------------------------
@@ -284,7 +285,7 @@ class _Distinct:
         return {"group": groups, **_cells(values, rows)}
 
 
-def engine_of(columns: dict[int, pd.Series[Any]], rows: int, key: bytes) -> PandasEngine:
+def engine_of(columns: dict[int, Series], rows: int, key: bytes) -> PandasEngine:
     """Return an engine for pandas frames over some columns, by their positions in the whole table.
 
     ``rows`` is their length, and ``key`` seeds the hash of contribution limits.
@@ -298,7 +299,7 @@ class SelectedColumns:
     It stands for the whole frame where only these columns were read.
     """
 
-    def __init__(self, columns: dict[int, pd.Series[Any]], rows: int):
+    def __init__(self, columns: dict[int, Series], rows: int):
         self._columns, self._rows = columns, rows
 
     def __len__(self) -> int:
@@ -309,7 +310,7 @@ class SelectedColumns:
         """Object itself, whose index is all rows of the column at a position, or no rows."""
         return self
 
-    def __getitem__(self, key: Any) -> Any:
+    def __getitem__(self, key: object) -> Any:
         if isinstance(key, tuple):
             return self._columns[key[1]]
         return SelectedColumns({}, 0)
@@ -319,7 +320,7 @@ class SelectedColumns:
         return np.array([c.nbytes for c in self._columns.values()] or [0])
 
 
-def _by_place(columns: Sequence[int], frame: pd.DataFrame) -> dict[int, pd.Series[Any]]:
+def _by_place(columns: Sequence[int], frame: pd.DataFrame) -> dict[int, Series]:
     return {place: frame.iloc[:, i] for i, place in enumerate(columns)}
 
 
@@ -340,7 +341,7 @@ def _columns(thing: object) -> Iterator[Column]:
             yield from _columns(getattr(thing, field.name))
 
 
-def place_of_text(text: str) -> Any:
+def place_of_text(text: str) -> int | float | str:
     """Return the value by which a group key in text form is sorted.
 
     The first letter tells its type: n for numbers, t for times, p for periods. Other keys are

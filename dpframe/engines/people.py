@@ -47,6 +47,7 @@ from dpframe._cells.codec import TICKS, ticks_of, unit_of
 from dpframe._cells.columns import UNMATCHED, Vector, number_text, objects
 from dpframe._cells.threads import shares, side_by_side
 from dpframe._sizes import SIZES
+from dpframe._types import Array
 
 Codes = NDArray[
     np.signedinteger[Any]
@@ -60,7 +61,7 @@ _INFINITE = 314_159
 # The numbers of cells ----------------------------------------------------------------------------------------
 
 
-def number_of(cell: Any) -> int:
+def number_of(cell: object) -> int:
     """Return the number of a plain scalar modulo the prime P = 2**31 - 1.
 
     Draws know a person or a group by it. Equal scalars have equal numbers. The docstring of this
@@ -80,7 +81,7 @@ def number_of(cell: Any) -> int:
     return _of_text(text_of_scalar(cell))
 
 
-def numbers_of(values: NDArray[Any]) -> Numbers:
+def numbers_of(values: Array) -> Numbers:
     """Return the number modulo the prime P of each value in an array.
 
     The array has numbers, times or plain scalars, numbered as `number_of` does.
@@ -97,7 +98,7 @@ def numbers_of(values: NDArray[Any]) -> Numbers:
     return _whole(values)
 
 
-def _whole(values: NDArray[Any]) -> Numbers:
+def _whole(values: Array) -> Numbers:
     """Return integers and bools modulo the prime P, as integers of 64 bits."""
     if values.dtype.kind == "b" or (values.dtype.itemsize < 4 and values.dtype.kind == "u"):
         return values.astype(np.int64)
@@ -394,7 +395,7 @@ class Coded(NamedTuple):
     dictionary what is in it."""
 
     codes: Codes
-    values: NDArray[Any]
+    values: Array
 
     @property
     def size(self) -> int:
@@ -432,8 +433,8 @@ def encode_values(column: Vector) -> Coded:
 
 
 def code_range(
-    values: NDArray[Any], null: NDArray[np.bool_] | None, most: int
-) -> tuple[Codes, NDArray[Any]] | None:
+    values: Array, null: NDArray[np.bool_] | None, most: int
+) -> tuple[Codes, Array] | None:
     """Return whole numbers of a narrow range as their own codes, with the values of the codes.
 
     The result is None if a value is null, no whole number, or much more than ``most`` from another.
@@ -452,9 +453,7 @@ def code_range(
     return codes, uniques.astype(values.dtype, copy=False)
 
 
-def ends_within(
-    values: NDArray[Any], null: NDArray[np.bool_] | None, most: int
-) -> tuple[int, int] | None:
+def ends_within(values: Array, null: NDArray[np.bool_] | None, most: int) -> tuple[int, int] | None:
     """Return the least and the largest of whole numbers that lie in a narrow range.
 
     Return None if one is null or no whole number, or if they are much more than ``most`` apart.
@@ -466,9 +465,7 @@ def ends_within(
     return (low, high) if high - low <= most + SIZES.table_spare else None
 
 
-def number_values(
-    values: NDArray[Any], null: NDArray[np.bool_] | None = None
-) -> tuple[Codes, NDArray[Any]]:
+def number_values(values: Array, null: NDArray[np.bool_] | None = None) -> tuple[Codes, Array]:
     """Return a code for each value, -1 for null, and the distinct values.
 
     They are numbered in order of occurrence. ``null`` is a mask of the nulls; None if there is
@@ -498,7 +495,7 @@ def _of_categories(column: Vector) -> Coded:
     return Coded(table.take(column.values, mode="wrap"), column.categories[known])
 
 
-def text_of_scalar(cell: Any) -> str:
+def text_of_scalar(cell: object) -> str:
     """Return a text of a scalar that a dictionary may hold, the same for equal scalars."""
     if isinstance(cell, bool | int | float | Decimal) and cell == cell:
         return f"number {number_text(cell)}"
@@ -517,22 +514,22 @@ class Pairs(NamedTuple):
     """The (person, group) pairs that have rows: the pair of each row, and of each pair its group
     and its rows."""
 
-    of_row: NDArray[Any]
+    of_row: Array
     # Where each pair stands in the arrays that `of_row` counts into; None: one after the other.
-    places: NDArray[Any] | None
+    places: Array | None
     size: int
-    person: NDArray[Any]
-    group: NDArray[Any]
-    rows: NDArray[Any]
+    person: Array
+    group: Array
+    rows: Array
     table: bool = False  # those arrays have a row a person and a column a group
 
     @property
-    def at(self) -> Any:
+    def at(self) -> slice | Array:
         """Where the pairs stand in such an array."""
         return slice(None) if self.places is None else self.places
 
 
-def pairs_of(person: Codes, group: NDArray[Any] | None, people: int, groups: int) -> Pairs:
+def pairs_of(person: Codes, group: Array | None, people: int, groups: int) -> Pairs:
     """Return the pairs of a person and a group that have rows, and the pair of each row.
 
     ``person`` and ``group`` have a number for each row, below ``people`` and ``groups``. If
@@ -562,7 +559,7 @@ def pairs_of(person: Codes, group: NDArray[Any] | None, people: int, groups: int
     )
 
 
-def _number_occurring(wide: Codes, size: int) -> tuple[Codes, NDArray[Any], NDArray[np.int64]]:
+def _number_occurring(wide: Codes, size: int) -> tuple[Codes, Array, NDArray[np.int64]]:
     """Return the distinct numbers of all rows, in order; all are below ``size``.
 
     ``wide`` has a number for each row. Return also the place of each row's number among them, and
@@ -586,7 +583,7 @@ def _number_occurring(wide: Codes, size: int) -> tuple[Codes, NDArray[Any], NDAr
     return packed[starts], of_row, np.diff(np.append(starts, len(packed)))
 
 
-def _narrow(codes: NDArray[Any]) -> NDArray[Any]:
+def _narrow(codes: Array) -> Array:
     """Return the numbers in as little memory as they take, so that more of them can be kept."""
     if not len(codes) or int(codes.max()) >= 2**32:
         return codes

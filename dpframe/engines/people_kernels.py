@@ -14,17 +14,16 @@ from importlib import import_module
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
+from dpframe._types import Array
 from dpframe.engines.people import PRIME
 
-Array = NDArray[Any]
 GROUP_BITS = 32
 FEW_RANKS = 32  # a limit up to which the smallest ranks are kept in order; beyond, all are sorted
 NO_BAR = 2**62  # above every rank
 
 
-def kernel(source: Callable[..., Any]) -> Callable[..., Any]:
+def kernel(source: Callable[..., object]) -> Callable[..., Any]:
     """Return a function that numba compiles at its first call, or as it is without numba."""
     try:
         compile_lazily: Any = import_module("numba").njit

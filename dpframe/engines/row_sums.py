@@ -38,6 +38,7 @@ from dpframe._statistics.base import (
     Trues,
 )
 from dpframe._statistics.engine import Scope
+from dpframe._types import Array
 from dpframe.engines.groups import GroupFinder, count_buckets
 from dpframe.engines.reading import Bools, Floats, FrameReader, QuestionReader, put_steps
 
@@ -264,7 +265,7 @@ ADDERS: dict[type, Adder] = {
 }
 
 
-def find_magnitudes(values: NDArray[Any], null: Bools | None) -> NDArray[np.int64]:
+def find_magnitudes(values: Array, null: Bools | None) -> NDArray[np.int64]:
     """Return the bin of each number by its size, or -1 for no value.
 
     Bins are powers of two, so that they tell about how large numbers are. Numbers near 0 are in the

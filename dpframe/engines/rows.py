@@ -22,6 +22,7 @@ from dpframe._cells.codec import Finder, finder_of_forms, forms_of
 from dpframe._cells.columns import Vector, objects, plain, prepare
 from dpframe._errors import BadType
 from dpframe._expr import NO_KEYS, Column, Expr, Key, Within
+from dpframe._types import Array, Floats
 from dpframe.engines.expressions import Readable, evaluate, predicate
 from dpframe.engines.people import people_of
 from dpframe.engines.within.cache import WithinCache
@@ -161,7 +162,7 @@ def _without_views(dtype: Any) -> Any:
     return dtype
 
 
-def _of_categories(v: Vector) -> Any:
+def _of_categories(v: Vector) -> Array | pd.api.extensions.ExtensionArray:
     """Return the cells of a column with a dictionary, as an array of strings or of objects.
 
     ``v`` has a code for each cell, -1 for a null.
@@ -173,7 +174,7 @@ def _of_categories(v: Vector) -> Any:
     return pd.array(cells, dtype="str") if text else cells
 
 
-def _text(cell: Any) -> Any:
+def _text(cell: object) -> Any:
     """Return a text as it is; None for any other cell, and for a text with half of a character.
 
     No column of texts can hold half of a surrogate pair.
@@ -273,7 +274,7 @@ def _items(cell: Any) -> list[Any]:
     return [cell]
 
 
-def _number(cell: Any) -> float:
+def _number(cell: object) -> float:
     """Return a cell as a double, NaN if it is no number.
 
     A number too large for a double is infinite.
@@ -301,7 +302,7 @@ def joined(arrays: Sequence[Any]) -> Any:
 
 
 @np.errstate(all="ignore")
-def numbers(rows: FrameRows, exprs: Sequence[Expr]) -> list[Any]:
+def numbers(rows: FrameRows, exprs: Sequence[Expr]) -> list[Floats]:
     """Return the values of several expressions as arrays of doubles, NaN for a null."""
     numbers = []
     for expr in exprs:
@@ -426,7 +427,7 @@ def _check_kinds(left_name: Hashable, left: Expr, name: Hashable, right: Column)
         )
 
 
-def _wide(codes: NDArray[np.int64], buckets: NDArray[Any], size: int) -> NDArray[np.int64]:
+def _wide(codes: NDArray[np.int64], buckets: Array, size: int) -> NDArray[np.int64]:
     places = buckets.astype(np.int64) - 1
     return np.where((codes < 0) | (places < 0), -1, codes * size + places)
 
@@ -457,7 +458,7 @@ def with_room_for_nulls(array: Any) -> Any:
     return array if masked or isinstance(array.dtype, kept) else objects(array)
 
 
-def take_cells(array: Any, places: Places) -> Any:
+def take_cells(array: Any, places: Places) -> Array | pd.api.extensions.ExtensionArray:
     """Return the cells of an array at some places, null where a place is -1."""
     if isinstance(array, np.ndarray) and not array.dtype.isnative:
         array = array.astype(array.dtype.newbyteorder("="))

@@ -27,6 +27,7 @@ from dpframe._cells.columns import Vector, objects, prepare
 from dpframe._errors import BadValue, NotOffered, SessionError
 from dpframe._expr import Column
 from dpframe._sizes import SIZES
+from dpframe._types import Series
 from dpframe.engines.steadiness import Answers, FoundHazard, check_answers
 
 if TYPE_CHECKING:
@@ -36,6 +37,7 @@ _ODD = np.uint64(0x9E3779B97F4A7C15)
 _UNKNOWN = object()
 _ROW = 160  # bytes that the engine for frames takes for a row of a person, beside its cells
 _TEXT = 48  # bytes of a text, about
+ArrowTables = Iterator[Any]  # tables or record batches of pyarrow, which has no types
 Task = Callable[[Any], Any]  # a function of an engine that holds some rows
 
 
@@ -132,7 +134,7 @@ class Source(ABC):
     given: Any = None  # the object or name that it was opened from
     told: bool = False  # ``place`` alone tells what is read
 
-    def __init_subclass__(cls, **words: Any) -> None:
+    def __init_subclass__(cls, **words: object) -> None:
         super().__init_subclass__(**words)
         check_answers(cls.__name__, getattr(cls, "answers", {}))
 
@@ -162,7 +164,7 @@ class Source(ABC):
         return frame
 
     @abstractmethod
-    def _scan(self, names: list[str]) -> Iterator[Any]:
+    def _scan(self, names: list[str]) -> ArrowTables:
         """Yield the rows as tables or record batches of Arrow, with the columns ``names``.
 
         There is at least one column.
@@ -356,7 +358,7 @@ def plain_type(dtype: Any) -> Any:
     return dtype
 
 
-def is_text(dtype: Any) -> bool:
+def is_text(dtype: object) -> bool:
     """Return whether a plain type is that of texts."""
     return bool(dtype == import_module("pyarrow").large_string())
 
@@ -389,13 +391,13 @@ def _same_moments(one: Any, other: Any) -> bool:
     return None not in zones and one.unit == other.unit
 
 
-def _column(chunks: list[Any], dtype: Any) -> pd.Series[Any]:
+def _column(chunks: list[Any], dtype: object) -> Series:
     """Return chunks of Arrow of one type as a pandas Series."""
     pa: Any = import_module("pyarrow")
     return series_of(pa.chunked_array(chunks, type=dtype))
 
 
-def series_of(column: Any) -> pd.Series[Any]:
+def series_of(column: Any) -> Series:
     """Return a column of Arrow as a pandas Series, without a copy where possible."""
     pa: Any = import_module("pyarrow")
     array: Any = pd.arrays.ArrowExtensionArray(column)

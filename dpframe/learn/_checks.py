@@ -7,7 +7,6 @@ All that these errors depend on is public.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -15,6 +14,7 @@ from numpy.typing import NDArray
 
 from dpframe import _pandas
 from dpframe._errors import BadType, BadValue, NotOffered
+from dpframe._types import Array
 
 _ADVICE = {
     "C": "the regulariser is l2=, the weight of |w|**2 / 2 beside the sum of losses: C=0.1 is l2=10, for features scaled to "
@@ -37,7 +37,7 @@ PRIVATE_ROWS = (
 )
 
 
-def unknown_arguments(model: str, arguments: Mapping[str, Any]) -> None:
+def unknown_arguments(model: str, arguments: Mapping[str, object]) -> None:
     """Raise the error about arguments that a model does not have."""
     for name in arguments:
         advice = _ADVICE.get(name)
@@ -57,7 +57,7 @@ def no_attribute(model: object, name: str) -> AttributeError:
     return AttributeError(f"{kind!r} object has no attribute {name!r}")
 
 
-def refuse_two_prices(arguments: Mapping[str, Any], payment: Mapping[str, Any]) -> None:
+def refuse_two_prices(arguments: Mapping[str, object], payment: Mapping[str, object]) -> None:
     """Refuse a price that is given twice: as an argument of the model, and as one of fit."""
     for name in ("epsilon", "delta"):
         if arguments.get(name) is not None and payment.get(name) is not None:
@@ -66,7 +66,7 @@ def refuse_two_prices(arguments: Mapping[str, Any], payment: Mapping[str, Any]) 
             )
 
 
-def public_rows(X: Any, names: NDArray[Any]) -> NDArray[np.float64]:
+def public_rows(X: object, names: Array) -> NDArray[np.float64]:
     """Return public feature rows as a matrix of doubles, to predict for. ``names`` are the model's
     features. Nulls and a wrong number of columns are refused."""
     rows = _numbers(X, "X")
@@ -75,7 +75,7 @@ def public_rows(X: Any, names: NDArray[Any]) -> NDArray[np.float64]:
     return rows
 
 
-def _numbers(values: Any, subject: str) -> NDArray[np.float64]:
+def _numbers(values: object, subject: str) -> NDArray[np.float64]:
     """Return public values as doubles, and refuse nulls and infinities. ``subject`` names them in
     errors."""
     try:
@@ -92,7 +92,7 @@ def _numbers(values: Any, subject: str) -> NDArray[np.float64]:
     return numbers
 
 
-def public_target(y: Any, rows: int, number: bool) -> NDArray[Any]:
+def public_target(y: object, rows: int, number: bool) -> Array:
     """Return the public target values to score predictions against, one for each row. ``number``
     says that they are numbers, not classes."""
     if not isinstance(
@@ -100,7 +100,7 @@ def public_target(y: Any, rows: int, number: bool) -> NDArray[Any]:
     ):
         kind = "a private column" if hasattr(y, "_frame") else type(y).__name__
         raise BadType(f"y must be a list or a column of public data, not {kind}. {PRIVATE_ROWS}")
-    target: NDArray[Any] = _numbers(y, "y") if number else np.asarray(y, dtype=object)
+    target: Array = _numbers(y, "y") if number else np.asarray(y, dtype=object)
     if target.ndim != 1 or len(target) != rows:
         raise BadValue(
             f"y must be one column of {rows} values, one for each row of X, not of shape {target.shape}."

@@ -18,10 +18,11 @@ from dpframe._groups.keys import Word
 from dpframe._groups.unit import Unit
 from dpframe._plans.plan import Part, Plan
 from dpframe._plans.price import buy_noise
-from dpframe._questions.question import AddNoise, Array
+from dpframe._questions.question import AddNoise
 from dpframe._sizes import SIZES
 from dpframe._statistics.base import Sensitivity
 from dpframe._statistics.engine import Engine
+from dpframe._types import Array
 from dpframe.accounting import _search
 from dpframe.accounting import loss as losses
 from dpframe.accounting._additive import Rdp
@@ -276,7 +277,7 @@ class Descent(Fit):
         weights: Floats | None,
         w: Floats,
         step: float,
-        drawn: NDArray[Any] | None,
+        drawn: Array | None,
     ) -> NDArray[np.int64]:
         """Return the exact sum of the clipped gradients of the people drawn, in whole steps. ``w``
         are the coefficients, and ``step`` is the size of a step. ``drawn`` is a mask of people;

@@ -15,9 +15,10 @@ from dpframe._groups.keys import Keys, Word, describe
 from dpframe._groups.unit import Unit
 from dpframe._plans.plan import Part, Plan
 from dpframe._plans.price import buy_noise
-from dpframe._questions.question import AddNoise, Array, Question
+from dpframe._questions.question import AddNoise, Question
 from dpframe._statistics.base import Sensitivity
 from dpframe._statistics.engine import Engine
+from dpframe._types import Array
 from dpframe.accounting._filter import Price
 from dpframe.learn._design import UNIT, Design, DesignRows, Floats, Scaling
 from dpframe.learn._solve import Problem, ScoreLoss, minimise
@@ -111,7 +112,7 @@ class Fit(Question):
         """Return the l2 that was used, as given or chosen."""
 
     @abstractmethod
-    def coefficients(self, plan: Plan, raw: Any) -> Floats:
+    def coefficients(self, plan: Plan, raw: object) -> Floats:
         """Return the coefficients in scaled units, intercept first, from the released integers."""
 
 

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Mapping, Sequence
+from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import replace
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pandas as pd
-from numpy.typing import NDArray
 
 from dpframe import _validate
 from dpframe._errors import BadType, BadValue, BudgetError, MissingKeys
@@ -22,6 +21,7 @@ from dpframe._groups.keys import Word, describe, keys_for
 from dpframe._plans.plan import Cost, Plan
 from dpframe._plans.price import check_delta, check_payment
 from dpframe._questions.question import Release
+from dpframe._types import Array
 from dpframe._validate import Bounds
 from dpframe.learn import _checks
 from dpframe.learn._descent import EVERYBODY, Descent
@@ -51,7 +51,7 @@ class _Model(ABC):
     coef_: Floats
     intercept_: float
     l2_: float
-    feature_names_in_: NDArray[Any]
+    feature_names_in_: Array
     plan_: Plan
 
     def __init__(
@@ -64,7 +64,7 @@ class _Model(ABC):
         clip: float | None,
         max_iter: int,
         sample: float,
-        unknown: Mapping[str, Any],
+        unknown: Mapping[str, object],
     ):
         """Set the arguments of a model, and check them. ``l2`` is the strength of the regulariser;
         ``norm`` and ``clip`` bound the norms of rows and gradients. ``sample`` is the share of
@@ -119,7 +119,12 @@ class _Model(ABC):
         return X.fit(self, None, y, bounds=bounds, **payment)
 
     def _fit_on(
-        self, frame: PrivateFrame, X: Any, y: Any, bounds: Any, payment: Mapping[str, Any]
+        self,
+        frame: PrivateFrame,
+        X: object,
+        y: object,
+        bounds: object,
+        payment: Mapping[str, object],
     ) -> Any:
         """Return the model fitted to a private frame. ``X`` lists the features' names, ``y`` names
         the target, and ``payment`` has the price."""
@@ -225,10 +230,12 @@ class _Model(ABC):
         """Return the loss whose sum over the rows is minimised."""
 
     @abstractmethod
-    def _target(self, frame: PrivateFrame, expr: Expr, name: Any, bounds: Any) -> Target:
+    def _target(self, frame: PrivateFrame, expr: Expr, name: Hashable, bounds: object) -> Target:
         """Return the target with its bounds or its two classes."""
 
-    def _list_declared_classes(self, frame: PrivateFrame, target: Target, name: Any) -> list[Word]:
+    def _list_declared_classes(
+        self, frame: PrivateFrame, target: Target, name: Hashable
+    ) -> list[Word]:
         return []
 
     # After it -------------------------------------------------------------------------------------------------
@@ -259,7 +266,7 @@ class _Model(ABC):
         if not hasattr(self, "coef_"):
             raise BadValue("this model is not fitted yet: p.fit(model, X=[...], y=...) first.")
 
-    def _scores(self, X: Any) -> Floats:
+    def _scores(self, X: object) -> Floats:
         """Return the linear scores of public rows ``X``, from which predictions are made. Private
         rows are refused."""
         self._check_is_fitted()
@@ -316,7 +323,7 @@ class LogisticRegression(_Model):
     """
 
     _methods = ("objective", "output", "gradient")
-    classes_: NDArray[Any]
+    classes_: Array
 
     def __init__(
         self,
@@ -329,8 +336,8 @@ class LogisticRegression(_Model):
         clip: float | None = None,
         max_iter: int = 100,
         sample: float = 1.0,
-        classes: Sequence[Any] | None = None,
-        **unknown: Any,
+        classes: Sequence[object] | None = None,
+        **unknown: object,
     ):
         """Set the arguments of the model, which the class describes. ``classes`` are the negative
         and the positive class."""
@@ -340,7 +347,7 @@ class LogisticRegression(_Model):
     def _loss(self) -> ScoreLoss:
         return LOGISTIC
 
-    def _target(self, frame: PrivateFrame, expr: Expr, name: Any, bounds: Any) -> Target:
+    def _target(self, frame: PrivateFrame, expr: Expr, name: object, bounds: object) -> Target:
         """Return the target with its two public classes. They come from ``classes``, from declared
         keys, from a bool column or from the bounds (0, 1)."""
         declared = (
@@ -371,7 +378,7 @@ class LogisticRegression(_Model):
         return Target(expr, None, keys)
 
     @staticmethod
-    def _unit_interval(frame: PrivateFrame, expr: Expr, name: Any, bounds: Any) -> bool:
+    def _unit_interval(frame: PrivateFrame, expr: Expr, name: object, bounds: object) -> bool:
         """Return whether the bounds of a column are (0, 1), so that a column of whole numbers has
         two classes. ``bounds`` are those given to fit; otherwise the declared ones count."""
         pair = (
@@ -386,7 +393,9 @@ class LogisticRegression(_Model):
         )
         return limits is not None and tuple(limits) == (0.0, 1.0)
 
-    def _list_declared_classes(self, frame: PrivateFrame, target: Target, name: Any) -> list[Word]:
+    def _list_declared_classes(
+        self, frame: PrivateFrame, target: Target, name: object
+    ) -> list[Word]:
         """Return a list with the declaration of the two classes, for the ledger. It is empty if the
         session knows them already."""
         expr, classes = target.expr, target.classes
@@ -406,11 +415,11 @@ class LogisticRegression(_Model):
         assert design.target.classes is not None
         self.classes_ = np.asarray(design.target.classes.index)
 
-    def decision_function(self, X: Any) -> Floats:
+    def decision_function(self, X: object) -> Floats:
         """Return the score of each row: positive for the second class."""
         return self._scores(X)
 
-    def predict_proba(self, X: Any) -> Floats:
+    def predict_proba(self, X: object) -> Floats:
         """Return the probabilities of the negative and the positive class for rows of public data.
         There is a row for each row of ``X``."""
         from scipy import special
@@ -418,13 +427,13 @@ class LogisticRegression(_Model):
         positive = special.expit(self._scores(X))
         return np.column_stack([1 - positive, positive])
 
-    def predict(self, X: Any) -> NDArray[Any]:
+    def predict(self, X: object) -> Array:
         """Return the more likely class of each row of public data."""
         scores = self._scores(X)
-        labels: NDArray[Any] = self.classes_[(scores > 0).astype(np.intp)]
+        labels: Array = self.classes_[(scores > 0).astype(np.intp)]
         return labels
 
-    def score(self, X: Any, y: Any) -> float:
+    def score(self, X: object, y: object) -> float:
         """Return the share of rows of public data whose class is predicted."""
         predicted = self.predict(X).astype(object)
         return float(np.mean(predicted == _checks.public_target(y, len(predicted), number=False)))
@@ -465,7 +474,7 @@ class LinearRegression(_Model):
         max_iter: int = 100,
         sample: float = 1.0,
         residual: float = 1.0,
-        **unknown: Any,
+        **unknown: object,
     ):
         """Set the arguments of the model, which the class describes."""
         self.residual = residual
@@ -480,14 +489,14 @@ class LinearRegression(_Model):
     def _loss(self) -> ScoreLoss:
         return ScoreLoss("huber", self.residual, 1.0)
 
-    def _target(self, frame: PrivateFrame, expr: Expr, name: Any, bounds: Any) -> Target:
+    def _target(self, frame: PrivateFrame, expr: Expr, name: object, bounds: object) -> Target:
         return Target(expr, selection_of(frame).bounds(expr, name, bounds), None)
 
-    def predict(self, X: Any) -> Floats:
+    def predict(self, X: object) -> Floats:
         """Return the prediction for each row of public data."""
         return self._scores(X)
 
-    def score(self, X: Any, y: Any) -> float:
+    def score(self, X: object, y: object) -> float:
         """Return R squared on public data: 1 less the squared errors over those of the mean."""
         predicted = self.predict(X)
         y = _checks.public_target(y, len(predicted), number=True)
@@ -505,12 +514,12 @@ def _positive(value: float | None, name: str) -> float | None:
     return number
 
 
-def _without_none(payment: Mapping[str, Any]) -> dict[str, Any]:
+def _without_none(payment: Mapping[str, object]) -> dict[str, Any]:
     return {k: v for k, v in payment.items() if v is not None}
 
 
 def list_declared_bounds(
-    frame: PrivateFrame, features: list[tuple[Expr, Bounds]], bounds_argument: Any
+    frame: PrivateFrame, features: list[tuple[Expr, Bounds]], bounds_argument: object
 ) -> list[Word]:
     """Return declarations, for the ledger, of bounds that fit was given and that the session did
     not know."""

@@ -16,8 +16,9 @@ from dpframe._errors import BudgetError
 from dpframe._groups.keys import Word
 from dpframe._groups.unit import Unit
 from dpframe._plans.plan import Part, Plan
-from dpframe._questions.question import AddNoise, Array
+from dpframe._questions.question import AddNoise
 from dpframe._statistics.engine import Engine
+from dpframe._types import Array
 from dpframe.accounting import _gaussian, _search
 from dpframe.accounting._filter import Price
 from dpframe.accounting.loss import ApproxDP

@@ -79,7 +79,7 @@ class Problem:
         times = len(self.x) / len(x)
         return Problem(x, self.y[::every], weights, self.loss, self.l2 / times, self.linear / times)
 
-    def slopes(self, z: Any, kind: Any = np.float64) -> Any:
+    def slopes(self, z: object, kind: Any = np.float64) -> Any:
         y = self.y.astype(kind, copy=False)
         first = self.loss.first(z, y)
         return first if self.weights is None else first * self.weights

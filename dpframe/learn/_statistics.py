@@ -15,10 +15,11 @@ from dpframe._groups.keys import Word
 from dpframe._groups.unit import Unit
 from dpframe._plans.plan import Part, Plan
 from dpframe._plans.price import buy_noise
-from dpframe._questions.question import AddNoise, Array
+from dpframe._questions.question import AddNoise
 from dpframe._sizes import SIZES
 from dpframe._statistics.base import Sensitivity
 from dpframe._statistics.engine import Engine
+from dpframe._types import Array
 from dpframe._validate import Bounds
 from dpframe.accounting._filter import Price
 from dpframe.learn._design import UNIT, DesignRows, Floats, Scaling

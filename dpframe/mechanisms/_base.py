@@ -19,6 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dpframe._errors import BudgetError
+from dpframe._types import Array, Json
 from dpframe.accounting._filter import Price
 from dpframe.accounting.loss import Loss, PureDP
 
@@ -31,15 +32,15 @@ _RISK = 0.05  # of a choice that falls further short than a plan says
 # How far one person may move the integers -----------------------------------------------------------------------------
 
 
-def _l1(d: NDArray[Any]) -> int:
+def _l1(d: Array) -> int:
     return int(np.abs(d).sum())
 
 
-def sum_squares(d: NDArray[Any]) -> int:
+def sum_squares(d: Array) -> int:
     return int((d * d).sum())
 
 
-def _against_one_another(d: NDArray[Any]) -> int:
+def _against_one_another(d: Array) -> int:
     """Return how far moves ``d`` of scores shift one candidate against another, as the sensitivity
     of a choice. It is the largest less the smallest move, summed over independent choices. Of three
     axes the middle one has the candidates."""
@@ -56,7 +57,7 @@ class Norm:
     name: str
     text: str  # in a plan
     exact: str  # in an audit, of `distance`
-    distance: Callable[[NDArray[Any]], int]  # a whole number: the L2 norm is squared
+    distance: Callable[[Array], int]  # a whole number: the L2 norm is squared
     squared: bool = False
 
     def choose_distance(self, l1: int, l2_squared: int) -> int:
@@ -99,7 +100,7 @@ class Form(NamedTuple):
 _INTEGERS, _OBJECTS = np.dtype(np.int64), np.dtype(object)
 
 
-def check(forms: Sequence[Form], raw: Sequence[Any]) -> None:
+def check(forms: Sequence[Form], raw: Sequence[object]) -> None:
     """Raise an AssertionError unless the arrays ``raw`` of a release have the shapes and types
     declared in ``forms``. This runs just before noisy arrays leave, so that their shapes tell no
     more than the plan says. Of the error only the fact of a failure is shown.
@@ -170,7 +171,7 @@ class Mechanism(ABC):
             """The scale of its noise, in steps of the integers."""
 
     @abstractmethod
-    def release(self, integers: NDArray[Any]) -> NDArray[Any]:
+    def release(self, integers: Array) -> Array:
         """Return the array that may leave, made from exact integers."""
 
     def loss(self, distance: int) -> Loss:
@@ -180,7 +181,7 @@ class Mechanism(ABC):
 
     @classmethod
     @abstractmethod
-    def together(cls, moved: Sequence[tuple[Any, int]]) -> Loss:
+    def together(cls, moved: Sequence[tuple[object, int]]) -> Loss:
         """Return the loss of one release by several mechanisms of this kind, each with the distance
         of its integers."""
 
@@ -195,29 +196,29 @@ class Mechanism(ABC):
         likely a bad one is. May be empty."""
         return ""
 
-    def levels(self, released: NDArray[Any], level: float) -> Floats | None:
+    def levels(self, released: Array, level: float) -> Floats | None:
         """Return the level of each group's interval, for a mechanism whose noise decides which
         groups are shown; None for others."""
         return None
 
-    def to_json(self) -> dict[str, Any]:
+    def to_json(self) -> Json:
         """Return this mechanism's name and parameters for a receipt. Fractions become text, so that
         the receipt has them exactly."""
         kind: Any = type(self)  # every kind is a dataclass
-        record: dict[str, Any] = {"mechanism": self.name}
+        record: Json = {"mechanism": self.name}
         for name in kind.__match_args__:  # the names of its fields
             value = getattr(self, name)
             record[name] = str(value) if isinstance(value, Fraction) else value
         return record
 
     @classmethod
-    def from_json(cls, data: dict[str, Any]) -> Any:
+    def from_json(cls, data: Json) -> Any:
         """Return the mechanism that `to_json` wrote."""
         kind: Any = cls
         return kind(**{name: _read(data[name]) for name in kind.__match_args__})
 
 
-def _read(value: Any) -> Any:
+def _read(value: object) -> Any:
     return Fraction(value) if isinstance(value, str) else value
 
 
@@ -248,7 +249,7 @@ class Noise(Mechanism):
     measures = True
 
     @abstractmethod
-    def draw(self, size: int) -> NDArray[Any]:
+    def draw(self, size: int) -> Array:
         """Return ``size`` independent noises: 64-bit integers, or Python's where the law has wider
         ones."""
 
@@ -294,11 +295,11 @@ class Noise(Mechanism):
         sizes = np.array([self.quantile((i + 1) / 1025) for i in range(1024)], dtype=float)
         return np.asarray(sizes[(first * 1024).astype(int)] * np.where(second < 0.5, -1.0, 1.0))
 
-    def release(self, integers: NDArray[Any]) -> NDArray[Any]:
+    def release(self, integers: Array) -> Array:
         """Return the exact integers with fresh noise added to each; the result may be published."""
         noise = self.draw(integers.size).reshape(integers.shape)
-        wide: NDArray[Any] = integers if noise.dtype != object else integers.astype(object)
-        noisy: NDArray[Any] = wide + noise
+        wide: Array = integers if noise.dtype != object else integers.astype(object)
+        noisy: Array = wide + noise
         return noisy
 
     @classmethod
@@ -428,7 +429,7 @@ def names() -> tuple[str, ...]:
     return (AUTO, *(kind.name for kind in MECHANISMS.values() if kind.named))
 
 
-def mechanism_from(data: dict[str, Any]) -> Any:
+def mechanism_from(data: Json) -> Any:
     """Return the mechanism of a part of a receipt."""
     return MECHANISMS[data["mechanism"]].from_json(data)
 

@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dpframe._sizes import SIZES
+from dpframe._types import Array
 from dpframe.mechanisms import _sampling
 
 Bools = NDArray[np.bool_]
@@ -27,7 +28,7 @@ _REST: Final = 2**_MORE - 1
 _RATE: Final = 16  # binary digits of a sampling rate
 
 
-def draw_integers(n: int, dtype: str) -> NDArray[Any]:
+def draw_integers(n: int, dtype: str) -> Array:
     return np.frombuffer(_sampling.random_bytes(n * np.dtype(dtype).itemsize), dtype=dtype)
 
 
@@ -80,7 +81,7 @@ def coins_of(numerators: NDArray[np.int64], denominator: int) -> Bools:
     return heads
 
 
-def uniform(below: int, n: int) -> NDArray[Any]:
+def uniform(below: int, n: int) -> Array:
     """Return `n` independent random integers, exactly uniform on 0 to ``below`` - 1, for 1 <= below
     <= 2**16.
 

@@ -23,13 +23,14 @@ import os
 from collections.abc import Callable
 from fractions import Fraction
 from functools import lru_cache, partial
-from typing import Any, Final, NamedTuple, Protocol, TypeVar
+from typing import Final, NamedTuple, Protocol, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from dpframe._errors import BadValue
 from dpframe._sizes import SIZES
+from dpframe._types import Array
 
 Words = NDArray[np.uint64]
 Integers = NDArray[np.int64]
@@ -140,7 +141,7 @@ def minus_log_int(x: int, bits: int) -> float:
 # Public laws ----------------------------------------------------------------------------------------------
 
 
-def discrete_laplace(scale: Fraction, size: int) -> NDArray[Any]:
+def discrete_laplace(scale: Fraction, size: int) -> Array:
     """Draw `size` independent integers with P[x] proportional to ``exp(-|x|/scale)``, exactly.
 
     Any positive rational `scale` will do. The array is int64 for scales below 2**48, with ``|x| <
@@ -152,7 +153,7 @@ def discrete_laplace(scale: Fraction, size: int) -> NDArray[Any]:
     return _draw(_laplace(scale.numerator, scale.denominator), size)
 
 
-def discrete_gaussian(variance: Fraction, size: int) -> NDArray[Any]:
+def discrete_gaussian(variance: Fraction, size: int) -> Array:
     """Draw `size` independent integers with P[x] proportional to ``exp(-x**2 / (2 variance))``,
     exactly.
 
@@ -165,7 +166,7 @@ def discrete_gaussian(variance: Fraction, size: int) -> NDArray[Any]:
     return _draw(_gaussian(variance.numerator, variance.denominator), size)
 
 
-def truncated_laplace(scale: Fraction, cut: int, size: int) -> NDArray[Any]:
+def truncated_laplace(scale: Fraction, cut: int, size: int) -> Array:
     """Draw `size` independent integers of Laplace noise that stays within `cut` of 0.
 
     They have P[x] proportional to ``exp(-|x|/scale)``, exactly. `scale` is any positive rational,
@@ -179,7 +180,7 @@ def truncated_laplace(scale: Fraction, cut: int, size: int) -> NDArray[Any]:
     return _draw(make_truncated_laplace(scale.numerator, scale.denominator, cut), size)
 
 
-def geometric(rate: Fraction, size: int) -> NDArray[Any]:
+def geometric(rate: Fraction, size: int) -> Array:
     """Draw `size` independent integers g >= 0 with P[g] = (1 - q) q**g, q = ``exp(-rate)``,
     exactly.
 
@@ -229,7 +230,7 @@ class _Sampler(Protocol):
     def block(self, n: int) -> Integers: ...
 
 
-def _draw(sampler: _Sampler, size: int) -> NDArray[Any]:
+def _draw(sampler: _Sampler, size: int) -> Array:
     """Draw `size` numbers from a sampler: one by one where they are few or exceed 64 bits, else in
     blocks."""
     if size < 0:
@@ -532,7 +533,7 @@ class _Gaussian(NamedTuple):
 
 
 def _draw_survivors(
-    gamma: Reals, y: Integers, v: NDArray[Any], survives: Callable[[int, int], bool]
+    gamma: Reals, y: Integers, v: Array, survives: Callable[[int, int], bool]
 ) -> NDArray[np.bool_]:
     """Return a mask of the proposals ``y`` that are kept in rejection sampling, each with
     probability ``exp(-gamma)``.

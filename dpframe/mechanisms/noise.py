@@ -14,6 +14,7 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
+from dpframe._types import Array
 from dpframe.accounting import _search
 from dpframe.accounting._filter import Price
 from dpframe.accounting._gaussian import shift_mu
@@ -49,7 +50,7 @@ class LaplaceNoise(PureNoise):
     def for_price(l1: int, epsilon: Fraction) -> LaplaceNoise:
         return LaplaceNoise(Fraction(l1 * epsilon.denominator, epsilon.numerator))
 
-    def draw(self, size: int) -> NDArray[Any]:
+    def draw(self, size: int) -> Array:
         return _sampling.discrete_laplace(self.scale, size)
 
     def form(self, shape: Shape) -> Form:
@@ -160,7 +161,7 @@ class GaussianNoise(Noise):
         """The parameter sigma."""
         return math.sqrt(self.variance)
 
-    def draw(self, size: int) -> NDArray[Any]:
+    def draw(self, size: int) -> Array:
         return _sampling.discrete_gaussian(self.variance, size)
 
     def form(self, shape: Shape) -> Form:

@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dpframe._sizes import SIZES
+from dpframe._types import Array
 from dpframe.mechanisms import _coins
 from dpframe.mechanisms._base import L1, Form, Norm, Pure, Shape, register
 from dpframe.mechanisms._sampling import exp_interval
@@ -98,7 +99,7 @@ class Response(Pure):
         codes: Codes = reports
         return codes
 
-    def release(self, entries: NDArray[Any], width: int | None = None) -> Codes:
+    def release(self, entries: Array, width: int | None = None) -> Codes:
         """Return randomized reports of rows, as `respond` makes them. With a ``width`` the integers
         are grid steps, and are rounded to the points first."""
         return self.respond(entries if width is None else round_to_points(entries, width, self.k))

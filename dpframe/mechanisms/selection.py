@@ -6,12 +6,13 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from dpframe._sizes import SIZES
+from dpframe._types import Array
 from dpframe.accounting import loss as losses
 from dpframe.accounting._additive import root_below
 from dpframe.accounting._filter import Price
@@ -41,7 +42,7 @@ class NoisyMax(Choice):
     def for_price(shift: int, epsilon: Fraction) -> NoisyMax:
         return NoisyMax(epsilon / shift)
 
-    def release(self, scores: NDArray[Any]) -> NDArray[Any]:
+    def release(self, scores: Array) -> Array:
         """Return the index of the score with the largest noisy value, in an array of one. Scores of
         three axes hold many choices: the second axis has the candidates. There is then one choice
         for each position on the two other axes.
@@ -58,7 +59,7 @@ class NoisyMax(Choice):
             # The order is independent of the scores, so given it the shift argument applies.
             order = _sampling.permutation(scores.size).reshape(scores.shape)
             best = np.where(best, order, -1)
-        choice: NDArray[Any] = best.argmax(axis=1)
+        choice: Array = best.argmax(axis=1)
         return choice
 
     def form(self, shape: Shape) -> Form:
@@ -89,7 +90,7 @@ class NoisyTop(Choice):
     def for_price(shift: int, epsilon: Fraction, rounds: int) -> NoisyTop:
         return NoisyTop(epsilon / (shift * rounds), rounds)
 
-    def release(self, scores: NDArray[Any]) -> NDArray[Any]:
+    def release(self, scores: Array) -> Array:
         """Return the indices of the ``rounds`` largest noisy scores, best first, in an array of one
         row. Scores of three axes have the candidates on the second, and groups on the third. Each
         group then has a column of choices; the first axis has one entry.
@@ -151,7 +152,7 @@ class ExponentialChoice(Choice):
         """Return the largest rate that epsilon pays for."""
         return ExponentialChoice(epsilon / reach)
 
-    def release(self, scores: NDArray[Any]) -> NDArray[Any]:
+    def release(self, scores: Array) -> Array:
         """Return the index of the chosen score, in an array of one, by rejection sampling.
 
         A uniform place is kept if a geometric number with P[G >= t] = exp(-rate t) reaches the

@@ -18,6 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dpframe._errors import BadValue
+from dpframe._types import Array, Json
 from dpframe.accounting import _search
 from dpframe.mechanisms import _sampling
 from dpframe.mechanisms._base import Mechanism, Noise, Pure, register
@@ -70,7 +71,7 @@ class Threshold(Noise):
         """The count that passes the first bar with probability one half."""
         return float(self.bars[0].least)
 
-    def shows(self, noisy: NDArray[Any]) -> NDArray[np.bool_]:
+    def shows(self, noisy: Array) -> NDArray[np.bool_]:
         """Return a mask of the groups whose noisy counts pass a threshold, so that their keys may
         be released. ``noisy`` has a column for each group."""
         passed = np.zeros(noisy.shape[1:], dtype=bool)
@@ -78,7 +79,7 @@ class Threshold(Noise):
             passed |= np.asarray(noisy[: bar.components].sum(axis=0) >= bar.least, dtype=bool)
         return passed
 
-    def shown_at_least(self, noisy: NDArray[Any], risk: float) -> Floats:
+    def shown_at_least(self, noisy: Array, risk: float) -> Floats:
         """Return a lower bound on the probability with which each released key passed the
         threshold. The bounds are wrong with probability ``risk`` at most. Intervals need them,
         since released counts tend to be too large.
@@ -102,7 +103,7 @@ class Threshold(Noise):
             chances = np.maximum(chances, self.above(components, least - high))
         return chances
 
-    def mask_surely_shown(self, noisy: NDArray[Any], risk: float) -> NDArray[np.bool_]:
+    def mask_surely_shown(self, noisy: Array, risk: float) -> NDArray[np.bool_]:
         """Return a mask of the keys whose counts are so far above a threshold that they nearly
         always pass it. Their probability is `_SURELY` or more, so `shown_at_least` need not be
         searched for them.
@@ -122,7 +123,7 @@ class Threshold(Noise):
                 sure |= np.asarray(noisy[:components].sum(axis=0).astype(np.float64) >= bar)
         return sure
 
-    def levels(self, released: NDArray[Any], level: float) -> Floats:
+    def levels(self, released: Array, level: float) -> Floats:
         """Return for each released key the confidence level to use for its interval. An interval
         for noise without a threshold then covers with probability ``level``, given that the key was
         released.
@@ -144,12 +145,12 @@ class Threshold(Noise):
         levels: Floats = np.minimum(1 - 0.95 * risk * steps, 1 - 2.0**-53)
         return levels
 
-    def to_json(self) -> dict[str, Any]:
+    def to_json(self) -> Json:
         record = super().to_json()
         return {**record, "bars": [list(bar) for bar in self.bars]} if "bars" in record else record
 
     @classmethod
-    def from_json(cls, data: dict[str, Any]) -> Any:
+    def from_json(cls, data: Json) -> Any:
         return super().from_json({**data, "bars": tuple(Bar(*bar) for bar in data["bars"])})
 
 
@@ -199,7 +200,7 @@ class Truncated(Threshold, Pure):
     def epsilon_for(self, distance: int) -> Fraction:
         return self.rate * distance
 
-    def draw(self, size: int) -> NDArray[Any]:
+    def draw(self, size: int) -> Array:
         return _sampling.truncated_laplace(self.scale, self.cut, size)
 
     @property
@@ -217,11 +218,11 @@ class Truncated(Threshold, Pure):
         probability ``level``."""
         return LaplaceNoise(self.scale).reach(level, terms)
 
-    def to_json(self) -> dict[str, Any]:
+    def to_json(self) -> Json:
         return {**super().to_json(), "cut": str(self.cut)}
 
     @classmethod
-    def from_json(cls, data: dict[str, Any]) -> Any:
+    def from_json(cls, data: Json) -> Any:
         return super().from_json({**data, "cut": int(data["cut"])})
 
 
@@ -275,7 +276,7 @@ class TruncatedThreshold(Truncated):
     def half(self) -> float:
         return self.cut + 0.5 - float(self.lower)
 
-    def release(self, counts: NDArray[Any]) -> NDArray[Any]:
+    def release(self, counts: Array) -> Array:
         """Return the counts with noise where they pass the threshold. All others are replaced by a
         number far below any count."""
         lower = np.zeros(counts.size, dtype=bool)
@@ -287,11 +288,11 @@ class TruncatedThreshold(Truncated):
             beyond := lower & (np.abs(noise) == self.cut)
         ).any():  # the counts have no part in how often
             noise[beyond] = self.draw(int(beyond.sum()))
-        noisy: NDArray[Any] = counts + noise.reshape(counts.shape)
+        noisy: Array = counts + noise.reshape(counts.shape)
         shown = (noisy > self.cut) | (lower.reshape(counts.shape) & (noisy == self.cut))
         return np.where(shown, noisy, _HIDDEN)
 
-    def shows(self, noisy: NDArray[Any]) -> NDArray[np.bool_]:
+    def shows(self, noisy: Array) -> NDArray[np.bool_]:
         passed: NDArray[np.bool_] = np.asarray(noisy[0] > _HIDDEN // 32, dtype=bool)
         return passed
 
@@ -309,7 +310,7 @@ class TruncatedThreshold(Truncated):
     def _above(self, k: int, t: Floats) -> Floats:
         return _truncated_tail(float(self.rate), k, t)
 
-    def to_json(self) -> dict[str, Any]:
+    def to_json(self) -> Json:
         """Return the name and the parameters for a receipt, without ``lower`` if it is 0."""
         record = Truncated.to_json(self)
         return (
@@ -319,7 +320,7 @@ class TruncatedThreshold(Truncated):
         )
 
     @classmethod
-    def from_json(cls, data: dict[str, Any]) -> TruncatedThreshold:
+    def from_json(cls, data: Json) -> TruncatedThreshold:
         return cls(Fraction(data["rate"]), int(data["cut"]), Fraction(data.get("lower", 0)))
 
 
@@ -459,7 +460,7 @@ def _laplace_above(a: float, components: int, t: Floats) -> Floats:
     return probability
 
 
-def _choose(n: Any, k: int) -> Any:
+def _choose(n: Any, k: int) -> float:
     """Return the binomial coefficient of n over k, in doubles; ``n`` may be a large number or an
     array."""
     product = 1.0
@@ -504,7 +505,7 @@ class GaussianThreshold(Threshold, GaussianNoise):
         return np.maximum(probability, 1e-300)
 
     @classmethod
-    def from_json(cls, data: dict[str, Any]) -> Any:
+    def from_json(cls, data: Json) -> Any:
         """Return the mechanism that a receipt describes. Old ledgers recorded one threshold
         ``least``, without ``bars``."""
         return super().from_json(

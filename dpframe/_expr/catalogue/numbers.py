@@ -129,7 +129,7 @@ def _maximum(x: Any, y: Any) -> Any:
     return found
 
 
-def _skip_nulls(f: Callable[[Any, Any], Any]) -> Callable[[Any, Any], Any]:
+def _skip_nulls(f: Callable[[Any, Any], object]) -> Callable[[Any, Any], Any]:
     """Return a function of two arrays that takes the other number in place of a NaN.
 
     ``f`` computes the result of two numbers.

@@ -21,6 +21,7 @@ from dpframe._expr._build import constant, describe, suggest_conversion
 from dpframe._expr._kinds import Kind
 from dpframe._expr._nodes import show_owner
 from dpframe._expr._ranges import Interval
+from dpframe._types import Arguments, Values
 
 REQUIRED = inspect.Parameter.empty  # the default of an argument that must be given
 ACCESSORS = ("str", "dt")
@@ -72,7 +73,7 @@ class Op:
     nulls: Callable[[Call], bool] = lambda call: True
     whole: Callable[[Call], bool] = lambda call: call.kind in ("number", "bool")
     interval: Callable[[Call, Lookup], Interval] | None = None
-    members: Callable[[Call, KeysOf, Lookup], tuple[Any, ...] | None] | None = None
+    members: Callable[[Call, KeysOf, Lookup], Values | None] | None = None
     images: bool = False  # whether keys of its columns give keys of its results
     text: Callable[[Call], str] | None = None  # how a plan shows a call
     tz: Callable[[Call], str | None] | None = None  # the time zone of the result
@@ -100,7 +101,7 @@ class Call(Expr):
 
     op: str
     operands: tuple[Expr, ...]
-    args: tuple[Any, ...] = ()  # of exact types: 1, 1.0 and True are never the same argument
+    args: Arguments = ()  # of exact types: 1, 1.0 and True are never the same argument
 
     def __post_init__(self) -> None:
         """Compute depth and size from the operands, and refuse an expression that is too deep.
@@ -146,7 +147,7 @@ class Call(Expr):
         travel = OPS[self.op].interval
         return Expr.interval(self, lookup) if travel is None else travel(self, lookup)
 
-    def members(self, keys: KeysOf, ends: Lookup) -> tuple[Any, ...] | None:
+    def members(self, keys: KeysOf, ends: Lookup) -> Values | None:
         """Return all values that the results can have; None if not known.
 
         A group-by by this expression has them as its keys. ``keys`` returns the group keys of a
@@ -158,7 +159,7 @@ class Call(Expr):
         return listed(self, keys, ends)
 
     @property
-    def public_members(self) -> tuple[Any, ...] | None:
+    def public_members(self) -> Values | None:
         """All values there can be, if they are known of any column: those of the calendar."""
         return self.members(lambda column: None, lambda column: None)
 
@@ -257,7 +258,7 @@ _signature = cache(signature_of)  # of functions that are called often
 # ---- calls ---------------------------------------------------------------------------------------
 
 
-def call(name: str, *operands: Expr, args: Sequence[Any] = ()) -> Call:
+def call(name: str, *operands: Expr, args: Sequence[object] = ()) -> Call:
     """Return a call of the function ``name`` of the catalogue with all of its arguments.
 
     ``operands`` are expressions, and ``args`` plain values. It refuses operands of another kind
@@ -277,7 +278,7 @@ def call(name: str, *operands: Expr, args: Sequence[Any] = ()) -> Call:
     return Call(name, operands, tuple(checked))
 
 
-def _check_argument(op: Op, arg: Arg, given: Any) -> Any:
+def _check_argument(op: Op, arg: Arg, given: object) -> Any:
     """Return an argument as a plain value; refuse it if it is missing or not allowed.
 
     ``arg`` says which types and values are allowed, and ``given`` is the argument.
@@ -292,7 +293,7 @@ def _check_argument(op: Op, arg: Arg, given: Any) -> Any:
     return value
 
 
-def call_function(name: str, x: Expr, *args: Any, **words: Any) -> Expr:
+def call_function(name: str, x: Expr, *args: object, **words: object) -> Expr:
     """Return the expression of a user's call of a function of the catalogue.
 
     ``x`` is the operand. ``args`` and ``words`` are the arguments, with pandas' names. It refuses
@@ -308,7 +309,7 @@ def call_function(name: str, x: Expr, *args: Any, **words: Any) -> Expr:
     return op.build(x, *args, **words)
 
 
-def _fill_in_defaults(op: Op, args: tuple[Any, ...], words: Mapping[str, Any]) -> list[Any]:
+def _fill_in_defaults(op: Op, args: Arguments, words: Mapping[str, object]) -> list[Any]:
     """Return all arguments of a function in their order, with defaults for those not given.
 
     It refuses arguments that the function does not have.

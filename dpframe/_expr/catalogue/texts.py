@@ -20,6 +20,7 @@ from dpframe._expr._kinds import Kind
 from dpframe._expr._operators import BY_KIND
 from dpframe._expr._patterns import ALL_MATCHES, LONGEST_TEXT, Pattern, check_pattern, find
 from dpframe._expr.catalogue.ops import OPS, Arg, Call, Op, call, call_function, list_ops, register
+from dpframe._types import Values
 
 MAX_WIDTH = 10_000  # characters that a text is filled up to, and times that it is repeated
 _MOST_KEYS = 10_000  # of two texts that are put together
@@ -417,7 +418,7 @@ def _find_in_one(name: str) -> Callable[..., Any]:
     ``name`` is the catalogue's name of what is asked, such as "str.match".
     """
 
-    def value(x: str, *args: Any) -> Any:
+    def value(x: str, *args: object) -> Any:
         """Return what the regular expression that these arguments make finds in the text ``x``."""
         pattern = PATTERNS[name](*args)
         assert pattern is not None
@@ -467,7 +468,7 @@ def _check_flags(name: str, flags: object) -> None:
         raise BadType(f"{OPS[name].spelling} has no other flags here than re.IGNORECASE.")
 
 
-def _search(name: str, x: Expr, pat: object, case: object, flags: object, *more: Any) -> Call:
+def _search(name: str, x: Expr, pat: object, case: object, flags: object, *more: object) -> Call:
     """Return the call of a function that looks for a regular expression, which is checked first.
 
     ``name`` is the function's name in the catalogue, and ``more`` has further arguments. A compiled
@@ -562,7 +563,7 @@ def _build_replace(
     return _search("pattern.replace", x, pat, case is not False, flags, repl, most)
 
 
-def limit_matches(n: Any) -> int:
+def limit_matches(n: object) -> int:
     """Return how many matches count, -1 for all: no text has as many as `ALL_MATCHES`."""
     return int(n) if isinstance(n, int) and 0 < n < ALL_MATCHES else -1
 
@@ -604,7 +605,7 @@ def _extract_one(x: Expr, pat: str | re.Pattern[str], flags: int = 0, expand: bo
     return next(iter(found.values()))
 
 
-def name_groups(pattern: str) -> list[Any]:
+def name_groups(pattern: str) -> list[object]:
     """Return what pandas calls the columns of the groups of a regular expression.
 
     They are the names of the groups, or numbers from 0.
@@ -729,7 +730,7 @@ def _join(x: str, y: str) -> str | None:
     return x + y if len(x) + len(y) <= LONGEST_TEXT else None
 
 
-def _list_joint_texts(e: Call, keys: KeysOf, ends: Lookup) -> tuple[Any, ...] | None:
+def _list_joint_texts(e: Call, keys: KeysOf, ends: Lookup) -> Values | None:
     """Return all texts that the keys of two operands make together; None if not known or too many.
 
     ``keys`` returns the group keys of a column, and ``ends`` its bounds.
@@ -973,7 +974,7 @@ register(
 )
 
 
-def text_part(x: Expr, label: str, *args: Any, **words: Any) -> Expr:
+def text_part(x: Expr, label: str, *args: object, **words: object) -> Expr:
     """Return the expression of ``x.str.label(...)``, with pandas' names and arguments.
 
     A text that was split has only ``get`` and ``len``.

@@ -24,6 +24,7 @@ from dpframe._expr._calendar import DAY, find_years, list_days, list_days_in_zon
 from dpframe._expr._ranges import Interval, outward
 from dpframe._expr.catalogue.ops import OPS, Arg, Call, Op, call, call_function, list_ops, register
 from dpframe._expr.catalogue.texts import TEXTS
+from dpframe._types import Values
 from dpframe._validate import among
 
 _Array = Any  # of numpy's times or durations, or of integers
@@ -137,7 +138,7 @@ def _lie_between(low: float, high: float) -> _Bounds:
     return lambda e, lookup: (float(low), float(high))
 
 
-def _list_always(values: tuple[Any, ...]) -> _Members:
+def _list_always(values: Values) -> _Members:
     """Return all values there can be of any column, in the order of the calendar."""
     return lambda e, keys, ends: values
 
@@ -152,7 +153,7 @@ def _list_of_days(make: Callable[[pd.DatetimeIndex], list[Any]]) -> _Members:
     ``make`` returns these values for the days between the ends.
     """
 
-    def members(e: Call, keys: KeysOf, ends: Lookup) -> tuple[Any, ...] | None:
+    def members(e: Call, keys: KeysOf, ends: Lookup) -> Values | None:
         """Return the values of all days between the time's declared ends; None if not known.
 
         ``e`` is the call with the time, and ``ends`` returns the declared ends of a column.
@@ -186,7 +187,7 @@ def _bound_years(near: int) -> _Bounds:
     return interval
 
 
-def _list_years(e: Call, keys: KeysOf, ends: Lookup) -> tuple[Any, ...] | None:
+def _list_years(e: Call, keys: KeysOf, ends: Lookup) -> Values | None:
     """Return all years between the declared ends of a time; None if these are not known.
 
     ``e`` is the call of a part of the time, and ``ends`` returns the declared ends of a column.
@@ -211,7 +212,7 @@ def _move_ends(ends: Interval) -> Interval:
     return None if ends is None else (ends[0] - 2 * DAY, ends[1])
 
 
-def _list_midnights(e: Call, keys: KeysOf, ends: Lookup) -> tuple[Any, ...] | None:
+def _list_midnights(e: Call, keys: KeysOf, ends: Lookup) -> Values | None:
     """Return the midnights of all days between the declared ends of a time; None if not known.
 
     ``e`` is the call with the time, and ``ends`` returns the declared ends of a column.
@@ -251,7 +252,7 @@ def _bound_steps(e: Call, lookup: Lookup) -> Interval:
     return (ends[0] - off, ends[1] + off)
 
 
-def _list_steps(e: Call, keys: KeysOf, ends: Lookup) -> tuple[Any, ...] | None:
+def _list_steps(e: Call, keys: KeysOf, ends: Lookup) -> Values | None:
     """Return the midnights between declared ends, of a time that is rounded down to its day.
 
     Other steps have too many values, which is None. ``e`` is the call with the time, and ``ends``
@@ -276,7 +277,7 @@ def _bound_local(e: Call, lookup: Lookup) -> Interval:
     return (ends[0] - DAY, ends[1] + DAY)  # no zone is further from UTC
 
 
-def _list_periods(e: Call, keys: KeysOf, ends: Lookup) -> tuple[Any, ...] | None:
+def _list_periods(e: Call, keys: KeysOf, ends: Lookup) -> Values | None:
     """Return the periods of the calendar, such as months, between the declared ends of a time.
 
     ``e`` is the call with the time, and ``ends`` returns the declared ends of a column. The result
@@ -305,7 +306,7 @@ def is_daily(date_format: str) -> bool:
     return not set(re.findall("%(.)", date_format, re.DOTALL)) & _FINE
 
 
-def _list_texts_of_days(e: Call, keys: KeysOf, ends: Lookup) -> tuple[Any, ...] | None:
+def _list_texts_of_days(e: Call, keys: KeysOf, ends: Lookup) -> Values | None:
     """Return the texts of the days between the declared ends of a time, by its format.
 
     ``e`` is the call with the time, and ``ends`` returns the declared ends of a column. The result
@@ -900,7 +901,7 @@ register(
 )
 
 
-def time_part(x: Expr, label: str, *args: Any, **words: Any) -> Expr:
+def time_part(x: Expr, label: str, *args: object, **words: object) -> Expr:
     """Return the expression of ``x.dt.label``, or of ``x.dt.label(...)``.
 
     Names and arguments are those of pandas, and ``x`` is a time or a duration.

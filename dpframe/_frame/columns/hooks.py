@@ -23,18 +23,19 @@ from dpframe._frame.selection import (
     with_expression,
 )
 from dpframe._frame.tracked import Tracked, with_selection
+from dpframe._types import Arguments
 
 
 def _cut(
     x: Any,
-    bins: Any,
+    bins: object,
     right: Any = True,
     labels: Any = None,
-    retbins: Any = False,
-    precision: Any = 3,
-    include_lowest: Any = False,
-    duplicates: Any = "raise",
-    ordered: Any = True,
+    retbins: object = False,
+    precision: object = 3,
+    include_lowest: object = False,
+    duplicates: object = "raise",
+    ordered: object = True,
 ) -> Any:
     """Return the column that ``pd.cut`` makes of a tracked column: the interval that each value is
     in.
@@ -60,14 +61,14 @@ def _cut(
     return with_expression(x, _expr.cut(expression_of(x), edges, labels, right))
 
 
-def _check_digits(precision: Any) -> int:
+def _check_digits(precision: object) -> int:
     """Return a precision that is a whole number of digits."""
     if isinstance(precision, bool) or not isinstance(precision, int) or not 0 <= precision <= 15:
         raise BadType("precision must be a whole number of digits.")
     return precision
 
 
-def _check_options(name: str, **given: tuple[Any, Any]) -> None:
+def _check_options(name: str, **given: tuple[object, object]) -> None:
     """Raise for an argument that is not at the one value that it can have here."""
     for argument, (value, known) in given.items():
         if value is not known and not (type(value) is type(known) and value == known):
@@ -78,15 +79,15 @@ def _check_options(name: str, **given: tuple[Any, Any]) -> None:
 
 def _to_datetime(
     arg: Any,
-    errors: Any = "raise",
-    dayfirst: Any = False,
-    yearfirst: Any = False,
-    utc: Any = False,
+    errors: object = "raise",
+    dayfirst: object = False,
+    yearfirst: object = False,
+    utc: object = False,
     format: Any = None,
-    exact: Any = True,
-    unit: Any = None,
-    origin: Any = "unix",
-    cache: Any = True,
+    exact: object = True,
+    unit: object = None,
+    origin: object = "unix",
+    cache: object = True,
 ) -> Any:
     """Read texts as times, by a format or as ISO dates.
 
@@ -109,7 +110,7 @@ def _to_datetime(
 
 
 def _to_numeric(
-    arg: Any, errors: Any = "raise", downcast: Any = None, dtype_backend: Any = None
+    arg: Any, errors: object = "raise", downcast: object = None, dtype_backend: object = None
 ) -> Any:
     """Read texts as numbers. Other texts become null, as with ``errors="coerce"``."""
     _check_options("to_numeric", downcast=(downcast, None))
@@ -124,11 +125,11 @@ def _to_numeric(
 
 def _get_dummies(
     data: Any,
-    prefix: Any = None,
-    prefix_sep: Any = "_",
-    dummy_na: Any = False,
-    drop_first: Any = False,
-    dtype: Any = None,
+    prefix: object = None,
+    prefix_sep: object = "_",
+    dummy_na: object = False,
+    drop_first: object = False,
+    dtype: object = None,
 ) -> Any:
     """Return a frame with an indicator column for each declared key of a column."""
     _check_options("get_dummies", dummy_na=(dummy_na, False), dtype=(dtype, None))
@@ -156,7 +157,7 @@ def _crosstab(index: Any, columns: Any, *args: Any, **words: Any) -> Any:
 def _make_frame_function(name: str) -> Callable[..., Any]:
     """Return a function that calls the verb of its first argument, a tracked frame."""
 
-    def function(frame: Any, *args: Any, **words: Any) -> Any:
+    def function(frame: object, *args: object, **words: object) -> Any:
         if not isinstance(frame, Tracked):
             raise Refused(f"pd.{name} takes a tracked frame and not a column: p.{name}(...).")
         return getattr(frame, name)(*args, **words)
@@ -167,7 +168,7 @@ def _make_frame_function(name: str) -> Callable[..., Any]:
 def _make_refusal(advice: str) -> Callable[..., Any]:
     """Return a function that refuses with an advice."""
 
-    def refuse(given: Any, *args: Any, **words: Any) -> Any:
+    def refuse(given: object, *args: object, **words: object) -> Any:
         raise Refused(advice)
 
     return refuse
@@ -219,7 +220,7 @@ OF_FRAMES = {
 
 
 def call_pandas_function(
-    first: BoundColumn | Tracked, name: str, args: tuple[Any, ...], kwargs: dict[str, Any]
+    first: BoundColumn | Tracked, name: str, args: Arguments, kwargs: dict[str, Any]
 ) -> Any:
     """Return what a function of pandas makes of tracked columns or frames.
 

@@ -19,6 +19,7 @@ from dpframe._frame.selection import (
     session_of_frame,
 )
 from dpframe._frame.verbs.merge import is_private
+from dpframe._types import Series
 
 
 def look_up(column: BoundColumn, mapping: Any, default: Any, keeps_nulls: bool) -> Expr:
@@ -45,7 +46,7 @@ def look_up(column: BoundColumn, mapping: Any, default: Any, keeps_nulls: bool) 
     return found
 
 
-def _read_series(column: BoundColumn, series: pd.Series[Any]) -> dict[Any, Any]:
+def _read_series(column: BoundColumn, series: Series) -> dict[Any, Any]:
     """Return a public Series as a dict by its index; one about people is refused."""
     session = session_of_frame(frame_of_column(column))
     if is_private(series, session):
@@ -74,7 +75,7 @@ def _is_null(value: object) -> bool:
     )
 
 
-def replace_values(column: BoundColumn, old: Any, new: Any, regex: Any) -> Expr:
+def replace_values(column: BoundColumn, old: object, new: object, regex: object) -> Expr:
     """Return the expression of ``replace``: a column with some values replaced by others.
 
     ``old`` and ``new`` are as in pandas, and ``regex`` is refused.
@@ -92,7 +93,7 @@ def replace_values(column: BoundColumn, old: Any, new: Any, regex: Any) -> Expr:
     return _expr.choose(_expr.is_in(x, gone), None, kept) if gone else kept
 
 
-def _replace_by_values(column: BoundColumn, mapping: Mapping[Any, Any]) -> Expr:
+def _replace_by_values(column: BoundColumn, mapping: Mapping[Any, object]) -> Expr:
     """Return a column with some values replaced by others that are not null.
 
     ``mapping`` has the new values by the old ones.
@@ -113,7 +114,7 @@ def _replace_by_values(column: BoundColumn, mapping: Mapping[Any, Any]) -> Expr:
         ) from None
 
 
-def read_pairs(old: Any, new: Any) -> dict[Any, Any]:
+def read_pairs(old: object, new: object) -> dict[Any, Any]:
     """Return the old values with the new ones, from the arguments that pandas' replace takes."""
     if isinstance(old, Mapping) and new is ...:
         if any(isinstance(v, Mapping) for v in old.values()):
@@ -132,7 +133,7 @@ def read_pairs(old: Any, new: Any) -> dict[Any, Any]:
     return dict(zip(olds, news, strict=True))
 
 
-def _lists_all(column: BoundColumn, mapping: Mapping[Any, Any]) -> bool:
+def _lists_all(column: BoundColumn, mapping: Mapping[Any, object]) -> bool:
     """Return whether the mapping lists all values that the column can have, by declared keys."""
     keys = selection_of(frame_of_column(column)).values(expression_of(column))
     return keys is not None and all(key in mapping for key in keys)

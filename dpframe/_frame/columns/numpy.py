@@ -23,6 +23,7 @@ from dpframe._frame.tracked import read_expression
 from dpframe._frame.verbs import summaries
 from dpframe._plans.aggregates import list_numpy_names
 from dpframe._refusals import refuse
+from dpframe._types import Arguments
 
 
 def _ask_finite(x: Expr) -> Expr:
@@ -61,7 +62,7 @@ def list_ufuncs() -> list[str]:
 
 
 def apply_ufunc(
-    taken: Any, ufunc: Any, method: str, inputs: tuple[Any, ...], options: dict[str, Any]
+    taken: object, ufunc: Any, method: str, inputs: Arguments, options: dict[str, Any]
 ) -> Any:
     """Return the column that a ufunc of numpy makes of tracked columns and constants.
 
@@ -80,7 +81,7 @@ def _make_column(values: Iterable[Any], make: Callable[[list[Expr]], Expr], lead
     return with_expression(lead, make([read_expression(frame, _scalar(value)) for value in values]))
 
 
-def _scalar(value: Any) -> Any:
+def _scalar(value: object) -> Any:
     """Return a tracked column or a constant, which numpy may have put into an array."""
     if isinstance(value, np.ndarray) and value.ndim == 0:
         return value[()]
@@ -96,7 +97,7 @@ def _scalar(value: Any) -> Any:
 # ---- functions of other kinds --------------------------------------------------------------------
 
 
-def _where(lead: Any, condition: Any, x: Any = None, y: Any = None) -> Any:
+def _where(lead: object, condition: object, x: object = None, y: object = None) -> Any:
     """Return the column that ``np.where(condition, x, y)`` makes: ``x`` where a condition holds,
     else ``y``.
 
@@ -111,14 +112,14 @@ def _where(lead: Any, condition: Any, x: Any = None, y: Any = None) -> Any:
     return _choose(lead, [condition], [x], y)
 
 
-def _select(lead: Any, condlist: Any, choicelist: Any, default: Any = 0) -> Any:
+def _select(lead: object, condlist: Any, choicelist: Any, default: object = 0) -> Any:
     conditions, choices = list(condlist), list(choicelist)
     if len(conditions) != len(choices) or not conditions:
         raise BadType("np.select takes as many conditions as choices, and at least one.")
     return _choose(lead, conditions, choices, default)
 
 
-def _choose(lead: Any, conditions: list[Any], choices: list[Any], default: Any) -> Any:
+def _choose(lead: Any, conditions: list[Any], choices: list[Any], default: object) -> Any:
     """Return the column that has, in each row, the choice of the first condition that holds.
 
     ``lead`` is the tracked column that numpy found among the arguments. ``default`` stands where no
@@ -150,10 +151,10 @@ def _clip(lead: Any, a: Any, a_min: Any = None, a_max: Any = None, **ends: Any) 
     return lead.clip(low, high)
 
 
-def _ask_release(name: str, **defaults: Any) -> Callable[..., Any]:
+def _ask_release(name: str, **defaults: object) -> Callable[..., Any]:
     """Return a function across rows, which asks a column for a release."""
 
-    def release(lead: Any, a: Any, *args: Any, **options: Any) -> Any:
+    def release(lead: object, a: object, *args: object, **options: object) -> Any:
         """Ask the column ``a`` for the release called ``name``, with the arguments of numpy's
         function.
 
@@ -196,7 +197,7 @@ def _histogram(
     return summaries.histogram_arrays(frame_of_column(a), a, bins, range)
 
 
-def _round_column(lead: Any, a: Any, decimals: int = 0) -> Any:
+def _round_column(lead: object, a: Any, decimals: int = 0) -> Any:
     return a.round(decimals)
 
 
@@ -220,11 +221,11 @@ _FUNCTIONS: dict[str, Callable[..., Any]] = {
 }
 
 
-def _ask_close(lead: Any, a: Any, b: Any, rtol: float, atol: float) -> Any:
+def _ask_close(lead: object, a: Any, b: Any, rtol: float, atol: float) -> Any:
     return np.less_equal(abs(a - b), atol + rtol * abs(b))
 
 
-def call_numpy(lead: Any, function: Any, args: tuple[Any, ...], words: dict[str, Any]) -> Any:
+def call_numpy(lead: object, function: Any, args: Arguments, words: dict[str, Any]) -> Any:
     """Call a function of numpy with tracked columns: an expression, a release, or a refusal.
 
     ``lead`` is the tracked column that numpy found among the arguments.

@@ -72,53 +72,53 @@ class OperatorMethods:
     __slots__ = ()
     __hash__: ClassVar[None] = None  # type: ignore[assignment]  # == makes a condition, so this is no key of a dict
 
-    def _operate(self, name: str, *others: Any, swapped: bool = False) -> Self:
+    def _operate(self, name: str, *others: object, swapped: bool = False) -> Self:
         """Return what the operator of this name makes of this operand and the others.
 
         With ``swapped`` this operand is the right one. Each class of operands defines it.
         """
         raise NotImplementedError
 
-    def __add__(self, other: Any) -> Self:
+    def __add__(self, other: object) -> Self:
         return self._operate("add", other)
 
-    def __radd__(self, other: Any) -> Self:
+    def __radd__(self, other: object) -> Self:
         return self._operate("add", other, swapped=True)
 
-    def __sub__(self, other: Any) -> Self:
+    def __sub__(self, other: object) -> Self:
         return self._operate("sub", other)
 
-    def __rsub__(self, other: Any) -> Self:
+    def __rsub__(self, other: object) -> Self:
         return self._operate("sub", other, swapped=True)
 
-    def __mul__(self, other: Any) -> Self:
+    def __mul__(self, other: object) -> Self:
         return self._operate("mul", other)
 
-    def __rmul__(self, other: Any) -> Self:
+    def __rmul__(self, other: object) -> Self:
         return self._operate("mul", other, swapped=True)
 
-    def __truediv__(self, other: Any) -> Self:
+    def __truediv__(self, other: object) -> Self:
         return self._operate("truediv", other)
 
-    def __rtruediv__(self, other: Any) -> Self:
+    def __rtruediv__(self, other: object) -> Self:
         return self._operate("truediv", other, swapped=True)
 
-    def __floordiv__(self, other: Any) -> Self:
+    def __floordiv__(self, other: object) -> Self:
         return self._operate("floordiv", other)
 
-    def __rfloordiv__(self, other: Any) -> Self:
+    def __rfloordiv__(self, other: object) -> Self:
         return self._operate("floordiv", other, swapped=True)
 
-    def __mod__(self, other: Any) -> Self:
+    def __mod__(self, other: object) -> Self:
         return self._operate("mod", other)
 
-    def __rmod__(self, other: Any) -> Self:
+    def __rmod__(self, other: object) -> Self:
         return self._operate("mod", other, swapped=True)
 
-    def __pow__(self, other: Any) -> Self:
+    def __pow__(self, other: object) -> Self:
         return self._operate("pow", other)
 
-    def __rpow__(self, other: Any) -> Self:
+    def __rpow__(self, other: object) -> Self:
         return self._operate("pow", other, swapped=True)
 
     def __eq__(self, other: object) -> Self:  # type: ignore[override]  # as a Series compares
@@ -127,25 +127,25 @@ class OperatorMethods:
     def __ne__(self, other: object) -> Self:  # type: ignore[override]  # as a Series compares
         return self._operate("ne", other)
 
-    def __lt__(self, other: Any) -> Self:
+    def __lt__(self, other: object) -> Self:
         return self._operate("lt", other)
 
-    def __le__(self, other: Any) -> Self:
+    def __le__(self, other: object) -> Self:
         return self._operate("le", other)
 
-    def __gt__(self, other: Any) -> Self:
+    def __gt__(self, other: object) -> Self:
         return self._operate("gt", other)
 
-    def __ge__(self, other: Any) -> Self:
+    def __ge__(self, other: object) -> Self:
         return self._operate("ge", other)
 
-    def __and__(self, other: Any) -> Self:
+    def __and__(self, other: object) -> Self:
         return self._operate("and", other)
 
-    def __or__(self, other: Any) -> Self:
+    def __or__(self, other: object) -> Self:
         return self._operate("or", other)
 
-    def __xor__(self, other: Any) -> Self:
+    def __xor__(self, other: object) -> Self:
         return self._operate("xor", other)
 
     __rand__ = __and__
@@ -189,7 +189,11 @@ def column_method(name: str) -> OperatorMethod:
     operator, swapped = find_operator(name)
 
     def method(
-        self: Operand, other: Any, level: None = None, fill_value: Any = None, axis: Any = 0
+        self: Operand,
+        other: object,
+        level: None = None,
+        fill_value: object = None,
+        axis: object = 0,
     ) -> Operand:
         """Apply the operator to this column and another operand.
 

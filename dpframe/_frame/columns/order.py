@@ -70,7 +70,7 @@ def quantile(
 @verb
 def median(
     self: Measurable,
-    column: Any = EVERY,
+    column: object = EVERY,
     bounds: BoundsLike = None,
     *,
     resolution: float | None = None,
@@ -95,10 +95,10 @@ def median(
 @verb
 def min(
     self: Measurable,
-    column: Any = EVERY,
+    column: object = EVERY,
     bounds: BoundsLike = None,
     *,
-    q: Any = 0.01,
+    q: object = 0.01,
     resolution: float | None = None,
     **payment: Unpack[MeasureKeywords],
 ) -> Any:
@@ -114,10 +114,10 @@ def min(
 @verb
 def max(
     self: Measurable,
-    column: Any = EVERY,
+    column: object = EVERY,
     bounds: BoundsLike = None,
     *,
-    q: Any = 0.99,
+    q: object = 0.99,
     resolution: float | None = None,
     **payment: Unpack[MeasureKeywords],
 ) -> Any:
@@ -134,11 +134,11 @@ def max(
 def _extreme(
     self: Measurable,
     verb: str,
-    column: Any,
-    q: Any,
+    column: object,
+    q: object,
     bounds: BoundsLike,
-    resolution: Any,
-    payment: Mapping[str, Any],
+    resolution: float | None,
+    payment: Mapping[str, object],
 ) -> Any:
     """Ask for a quantile near the least or the greatest value, as the verbs `min` and `max` do.
 
@@ -155,7 +155,7 @@ def _at(
     levels: Asked,
     column: Any,
     bounds: BoundsLike,
-    resolution: Any,
+    resolution: float | None,
     payment: Any,
     how: str = "quantile",
 ) -> Any:
@@ -184,7 +184,7 @@ def _at(
     )
 
 
-def _levels(q: Any, payment: Mapping[str, Any], one: bool = False) -> Asked:
+def _levels(q: object, payment: Mapping[str, object], one: bool = False) -> Asked:
     """Return the levels of ``q=``, after checking the other keyword arguments.
 
     With ``one`` only a single level is allowed.

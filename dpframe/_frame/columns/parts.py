@@ -8,8 +8,6 @@ from difflib import get_close_matches
 from functools import partial
 from typing import TYPE_CHECKING, Any, NoReturn
 
-import pandas as pd
-
 from dpframe import _expr, _validate
 from dpframe._cells.codec import index_of
 from dpframe._errors import BadType, BadValue, NotOffered, did_you_mean
@@ -25,6 +23,7 @@ from dpframe._frame.tracked import read_expression, with_selection
 from dpframe._frame.typed.parts import Texts, Times, Weeks
 from dpframe._groups.keys import need_keys
 from dpframe._refusals import Unprinted
+from dpframe._types import Index
 
 
 class Parts(Unprinted, ABC):
@@ -63,13 +62,13 @@ class Parts(Unprinted, ABC):
                 f"Use one of {', '.join(dir(self))}."
             )
 
-    def __call__(self, *args: Any, **options: Any) -> NoReturn:
+    def __call__(self, *args: object, **options: object) -> NoReturn:
         raise BadType("what is called is a part: p['name'].str.lower(), p['when'].dt.normalize().")
 
     def __dir__(self) -> Iterable[str]:
         return sorted({*self._names()})
 
-    def __getitem__(self, key: Any) -> Any:
+    def __getitem__(self, key: object) -> Any:
         raise BadType("only .str takes brackets.")
 
     def __repr__(self) -> str:
@@ -93,7 +92,7 @@ class TextParts(Texts, Parts):
     if not TYPE_CHECKING:  # to checkers a name that is not listed is an error
         __getattr__ = _find_part
 
-    def _ask(self, name: str, *args: Any, **words: Any) -> Any:
+    def _ask(self, name: str, *args: object, **words: object) -> Any:
         """Return the column that a string method makes, such as ``.str.lower()``.
 
         ``name`` is the method, and the other arguments are its own. With ``expand=True`` the pieces
@@ -125,7 +124,7 @@ class TextParts(Texts, Parts):
             else value
         )
 
-    def _extract(self, *args: Any, **words: Any) -> Any:
+    def _extract(self, *args: object, **words: object) -> Any:
         """Return the groups of a pattern where it first matches: a frame, or one column."""
         op = _expr.OPS["str.extract"]
         try:
@@ -153,14 +152,14 @@ def _make_frame(column: Any, columns: Mapping[Any, Expr]) -> Any:
     return with_selection(frame, selection_of(frame).replace_columns(dict(columns)))
 
 
-def _as_method(name: str, ask: Callable[..., Any]) -> Callable[..., Any]:
+def _as_method(name: str, ask: Callable[..., object]) -> Callable[..., Any]:
     """Return a function as a method of ``.str`` or ``.dt``, with the signature and docstring it has
     there.
 
     ``name`` is that of the method in the catalogue of expressions.
     """
 
-    def part(*args: Any, **words: Any) -> Any:
+    def part(*args: object, **words: object) -> Any:
         return ask(*args, **words)
 
     op = _expr.OPS.get(name)
@@ -202,7 +201,7 @@ class TimeParts(Times, Parts):
             self._column, _expr.time_part(expression_of(self._column), name, *args, **words)
         )
 
-    def _isocalendar(self, *args: Any, **words: Any) -> IsoCalendar:
+    def _isocalendar(self, *args: object, **words: object) -> IsoCalendar:
         """Parts of the calendar of weeks."""
         if args or words:
             raise BadType(".dt.isocalendar takes no arguments: .dt.isocalendar().week.")
@@ -226,7 +225,7 @@ class CategoryParts(Parts):
         return list(_expr.in_order(keys))
 
     @property
-    def categories(self) -> pd.Index[Any]:
+    def categories(self) -> Index:
         """The declared keys, in order."""
         return index_of(self._keys(), None)
 
@@ -286,5 +285,5 @@ class IsoCalendar(Weeks, Parts):
     if not TYPE_CHECKING:  # to checkers a name that is not listed is an error
         __getattr__ = _find_part
 
-    def __getitem__(self, key: Any) -> Any:
+    def __getitem__(self, key: object) -> Any:
         return getattr(self, str(key))

@@ -41,7 +41,7 @@ class Seconds(NamedTuple):
 
 
 def convert_to_seconds(
-    selection: Selection, one: Aggregate, expr: Expr, name: Hashable, given: Any
+    selection: Selection, one: Aggregate, expr: Expr, name: Hashable, given: object
 ) -> Seconds:
     """Return a duration, or a time since its first possible moment, in seconds.
 
@@ -70,7 +70,7 @@ def convert_to_seconds(
 
 
 def _measure_from_first(
-    selection: Selection, one: Aggregate, expr: Expr, name: Hashable, given: Any
+    selection: Selection, one: Aggregate, expr: Expr, name: Hashable, given: object
 ) -> tuple[Expr, Any, str]:
     """Return a time as the duration since its first possible moment, and that moment.
 

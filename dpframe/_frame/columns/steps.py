@@ -22,6 +22,7 @@ from dpframe._frame.selection import (
 )
 from dpframe._frame.tracked import keep_rows_where, with_selection
 from dpframe._frame.verbs import looking
+from dpframe._types import Series
 
 if TYPE_CHECKING:
     from dpframe._frame.frame import PrivateFrame
@@ -30,12 +31,14 @@ if TYPE_CHECKING:
 Column = TypeVar("Column", bound=BoundColumn)
 
 
-def _of(column: BoundColumn, frame: Any) -> Any:
+def _of(column: BoundColumn, frame: PrivateFrame) -> Any:
     """Return the column in another frame of the same columns."""
     return type(column)(frame, expression_of(column), name_of(column))
 
 
-def dropna(self: Column, *, axis: Any = 0, how: None = None, ignore_index: bool = False) -> Column:
+def dropna(
+    self: Column, *, axis: object = 0, how: None = None, ignore_index: bool = False
+) -> Column:
     """Return the column in the rows where it is not null."""
     frame = self._frame
     kept = keep_rows_where(frame, _expr.not_null(self._expr)) if self._expr.nullable else frame
@@ -43,7 +46,7 @@ def dropna(self: Column, *, axis: Any = 0, how: None = None, ignore_index: bool 
     return result
 
 
-def rename(self: Column, index: Hashable = None, *, axis: Any = None) -> Column:
+def rename(self: Column, index: Hashable = None, *, axis: object = None) -> Column:
     """Return the column under another name, which its answers take."""
     if callable(index) or isinstance(index, dict):
         raise Refused(
@@ -59,18 +62,18 @@ def copy(self: Column, deep: bool = True) -> Column:
     return self
 
 
-def squeeze(self: Column, axis: Any = None) -> Column:
+def squeeze(self: Column, axis: object = None) -> Column:
     """Return the column itself, which is one already."""
     return self
 
 
-def sort_values(self: Column, **words: Any) -> Column:
+def sort_values(self: Column, **words: object) -> Column:
     """Return the column itself: no answer depends on the order of rows."""
     return self
 
 
 def reset_index(
-    self: Column, level: None = None, *, drop: bool = False, name: Any = None
+    self: Column, level: None = None, *, drop: bool = False, name: object = None
 ) -> Column:
     """Return the column itself, with ``drop=True``.
 
@@ -93,12 +96,12 @@ def to_frame(self: BoundColumn, name: Hashable = None) -> PrivateFrame:
     )
 
 
-def head(self: BoundColumn, n: int = 5) -> pd.Series[Any]:
+def head(self: BoundColumn, n: int = 5) -> Series:
     """Return some made-up values, at most 100; see `PrivateFrame.head`."""
     return _take_column(self, looking.head(to_frame(self), n))
 
 
-def tail(self: BoundColumn, n: int = 5) -> pd.Series[Any]:
+def tail(self: BoundColumn, n: int = 5) -> Series:
     """Return some made-up values, others than those of `head`."""
     return _take_column(self, looking.tail(to_frame(self), n))
 
@@ -109,10 +112,10 @@ def sample(
     frac: float | None = None,
     replace: bool = False,
     weights: None = None,
-    random_state: Any = None,
-    axis: Any = None,
+    random_state: object = None,
+    axis: object = None,
     ignore_index: bool = False,
-) -> pd.Series[Any]:
+) -> Series:
     """Return some made-up values; see `PrivateFrame.sample`."""
     return _take_column(
         self,
@@ -120,8 +123,8 @@ def sample(
     )
 
 
-def _take_column(column: BoundColumn, made: pd.DataFrame) -> pd.Series[Any]:
-    shown: pd.Series[Any] = made.iloc[:, 0]
+def _take_column(column: BoundColumn, made: pd.DataFrame) -> Series:
+    shown: Series = made.iloc[:, 0]
     return shown
 
 
@@ -141,7 +144,7 @@ def _add_to_frame(column: BoundColumn) -> Any:
     )
 
 
-def groupby(self: BoundColumn, by: Any = None, **words: Any) -> PrivateGroupBy:
+def groupby(self: BoundColumn, by: object = None, **words: object) -> PrivateGroupBy:
     """Group this column by another one: ``p["cost"].groupby(p["state"]).mean()``; see
     `PrivateFrame.groupby`."""
     if isinstance(by, str) and by not in selection_of(self._frame).index:
@@ -151,13 +154,13 @@ def groupby(self: BoundColumn, by: Any = None, **words: Any) -> PrivateGroupBy:
     return cast("PrivateGroupBy", _add_to_frame(self).groupby(by, **words)[self._name])
 
 
-def resample(self: BoundColumn, rule: Any, **words: Any) -> PrivateGroupBy:
+def resample(self: BoundColumn, rule: object, **words: object) -> PrivateGroupBy:
     """Group this column by periods of the index:
     ``p.set_index("t")["cost"].resample("ME").mean()``."""
     return cast("PrivateGroupBy", _add_to_frame(self).resample(rule, **words)[self._name])
 
 
-def pipe(self: BoundColumn, func: Any, *args: Any, **words: Any) -> Any:
+def pipe(self: BoundColumn, func: Any, *args: object, **words: object) -> Any:
     """Return what a function makes of this column: ``func(column, *args, **words)``."""
     if isinstance(func, tuple) and len(func) == 2 and callable(func[0]):
         return func[0](*args, **{**words, func[1]: self})

@@ -25,6 +25,7 @@ from dpframe._errors import BadType, DPError, Refused
 from dpframe._expr import Expr
 from dpframe._frame.columns.numpy import find_ufunc
 from dpframe._frame.columns.operators import OPERATORS, OperatorMethods
+from dpframe._types import Arguments
 
 _BRANCHES = 40  # that one call may take, one after the other
 _PATHS = 256  # ways through a function
@@ -45,7 +46,7 @@ _KNOWN: dict[Any, Callable[[Expr], Expr]] = {
 }
 
 
-def _find_known(function: Any) -> Callable[[Expr], Expr] | None:
+def _find_known(function: object) -> Callable[[Expr], Expr] | None:
     """Return the function of expressions that computes what a function of Python such as ``len``
     does.
 
@@ -110,7 +111,7 @@ class TracedValue(OperatorMethods):
     def _new(self, expr: Expr) -> Self:
         return type(self)(expr, self._branches)
 
-    def _operate(self, name: str, *others: Any, swapped: bool = False) -> Self:
+    def _operate(self, name: str, *others: object, swapped: bool = False) -> Self:
         operands = [self._expr, *map(_build_expression, others)]
         return self._new(OPERATORS[name].build(*(reversed(operands) if swapped else operands)))
 
@@ -123,11 +124,11 @@ class TracedValue(OperatorMethods):
             x = _expr.compare("!=", x, _expr.constant(0))
         return self._branches.take(x)
 
-    def __contains__(self, part: Any) -> bool:
+    def __contains__(self, part: object) -> bool:
         found = _expr.text_part(self._expr, "contains", _plain(part), regex=False)
         return self._branches.take(found)
 
-    def __getitem__(self, key: Any) -> TracedValue:
+    def __getitem__(self, key: object) -> TracedValue:
         if isinstance(key, slice):
             return self._new(_expr.text_part(self._expr, "slice", key.start, key.stop, key.step))
         return self._new(_expr.text_part(self._expr, "get", key))
@@ -150,18 +151,22 @@ class TracedValue(OperatorMethods):
             return lambda *args: self._new(_expr.text_part(x, name, *args))
         raise Refused(f"a number has no .{name} here. {_ADVICE}")
 
-    def __array_ufunc__(self, ufunc: Any, method: Any, *inputs: Any, **options: Any) -> TracedValue:
+    def __array_ufunc__(
+        self, ufunc: Any, method: object, *inputs: object, **options: object
+    ) -> TracedValue:
         make = find_ufunc(ufunc.__name__)
         if make is None or method != "__call__" or options:
             raise Refused(f"np.{ufunc.__name__} is no function of one value here. {_ADVICE}")
         return self._new(make(*map(_build_expression, inputs)))
 
-    def __array_function__(self, function: Any, types: Any, args: Any, words: Any) -> TracedValue:
+    def __array_function__(
+        self, function: Any, types: object, args: Any, words: Any
+    ) -> TracedValue:
         if function is not np.where or words or len(args) != 3:
             raise Refused(f"np.{function.__name__} is no function of one value here. {_ADVICE}")
         return self._new(_expr.choose(*map(_build_expression, args)))
 
-    def _unknown(self, *args: Any) -> NoReturn:
+    def _unknown(self, *args: object) -> NoReturn:
         """Refuse a function of Python that needs a single value, such as ``len`` or ``int``.
 
         A traced value represents the values of all rows, so it has none of its own.
@@ -190,7 +195,7 @@ class TracedValue(OperatorMethods):
 _METHODS = ("weekday", "date")  # of a timestamp; attributes of a column
 
 
-def _plain(value: Any) -> Any:
+def _plain(value: object) -> Any:
     return value._expr if type(value) is TracedValue else value
 
 
@@ -201,7 +206,7 @@ def _build_expression(value: object) -> Expr:
 
 
 def trace_function(
-    function: Callable[..., Any], x: Expr, args: tuple[Any, ...] = (), words: Any = None
+    function: Callable[..., object], x: Expr, args: Arguments = (), words: object = None
 ) -> Expr:
     """Return the expression of what a function makes of one value.
 
@@ -220,7 +225,7 @@ def trace_function(
     return found
 
 
-def _explore(function: Callable[..., Any], x: Expr, args: tuple[Any, ...], words: Any) -> Expr:
+def _explore(function: Callable[..., object], x: Expr, args: Arguments, words: object) -> Expr:
     """Call a function once for each way through its branches, and return one expression of all.
 
     ``x`` is the expression of its value, and ``args`` and ``words`` are further arguments.
@@ -243,9 +248,7 @@ def _explore(function: Callable[..., Any], x: Expr, args: tuple[Any, ...], words
     return follow(())
 
 
-def _call(
-    function: Callable[..., Any], value: TracedValue, args: tuple[Any, ...], words: Any
-) -> Expr:
+def _call(function: Callable[..., Any], value: TracedValue, args: Arguments, words: Any) -> Expr:
     """Return the expression of one call of a function; its errors and prints are refused.
 
     ``value`` is the traced value that it gets, and ``args`` and ``words`` are further arguments.

@@ -37,7 +37,9 @@ Listed = list[tuple[Hashable, Keys]]  # the names of columns, with their keys
 
 
 @verb
-def argmax(self: Any, column: Any = None, *, keys: Any = None, **payment: Unpack[Payment]) -> Any:
+def argmax(
+    self: Any, column: object = None, *, keys: object = None, **payment: Unpack[Payment]
+) -> Any:
     """Choose the listed value that most rows of each group have.
 
     The answer is a Series with a value for each group.
@@ -71,7 +73,7 @@ def argmax(self: Any, column: Any = None, *, keys: Any = None, **payment: Unpack
 
 @verb
 def top(
-    self: Any, column: Any = None, k: Any = None, *, keys: Any = None, **payment: Unpack[Payment]
+    self: Any, column: Any = None, k: Any = None, *, keys: object = None, **payment: Unpack[Payment]
 ) -> Any:
     """Choose the ``k`` values that most rows of each group have, the most common first.
 
@@ -118,7 +120,7 @@ def top(
 
 def voted(
     selection: Selection,
-    column: Any,
+    column: object,
     keys: Keys,
     label: Hashable,
     names: Sequence[Hashable] | None = None,
@@ -142,7 +144,7 @@ def voted(
     return [Output(one, "most", place, ends, rounds=len(of), keys=keys) for one in of]
 
 
-def wanted(selection: Selection, column: Any, label: Hashable) -> Output:
+def wanted(selection: Selection, column: object, label: Hashable) -> Output:
     """Return the output of `agg` named ``"argmax"``, for a column whose keys are known."""
     return voted(
         selection, column, selection.keys(*selection.find_column(column), None, "argmax"), label

@@ -24,6 +24,7 @@ from dpframe._frame.people.within import AGGREGATES, PersonVerb, build_within, c
 from dpframe._frame.selection import selection_of
 from dpframe._frame.tracked import Tracked, person_of
 from dpframe._refusals import Unprinted
+from dpframe._types import Arguments
 
 
 class PersonColumn(PersonVerbs, PrivateColumn):
@@ -36,7 +37,7 @@ class PersonColumn(PersonVerbs, PrivateColumn):
     def _new(self, expr: Expr, name: Any = ...) -> Self:
         return type(self)(self._frame, expr, self._name if name is ... else name)
 
-    def _make_people(self, verb: PersonVerb, args: tuple[Any, ...], numeric_only: bool) -> Self:
+    def _make_people(self, verb: PersonVerb, args: Arguments, numeric_only: bool) -> Self:
         _validate.flag(numeric_only, "numeric_only")
         return self._new(verb.build(selection_of(self._frame), self._expr, *args))
 
@@ -46,7 +47,7 @@ class PersonColumn(PersonVerbs, PrivateColumn):
     def _make_window(self, rows: int | None, least: int) -> Window:
         return Window(selection_of(self._frame), self._make_rows, rows, least)
 
-    def rolling(self, window: int, min_periods: int | None = None, **words: Any) -> Window:
+    def rolling(self, window: int, min_periods: int | None = None, **words: object) -> Window:
         """Return windows of some of the person's rows, each ending with its own row."""
         selection = selection_of(self._frame)
         return self._make_window(*read_window(selection, None, window, min_periods, words))
@@ -71,7 +72,7 @@ class PersonCells(Unprinted):
     def __init__(self, pick: Callable[[int], PersonColumn]):
         self._pick = pick
 
-    def __getitem__(self, place: Any) -> PersonColumn:
+    def __getitem__(self, place: object) -> PersonColumn:
         if isinstance(place, slice | list | tuple):
             raise NotOffered("a function here takes one place: x.iloc[0], x.iloc[-1].")
         return self._pick(check_integer(place, "a place"))
@@ -86,7 +87,7 @@ class PersonRows(Unprinted):
     def __init__(self, frame: Tracked, columns: Mapping[Hashable, Expr]):
         self._frame, self._columns = frame, columns
 
-    def __getitem__(self, name: Any) -> PersonColumn:
+    def __getitem__(self, name: object) -> PersonColumn:
         """Return the person's own column of this name.
 
         A list of names is refused.
@@ -134,7 +135,7 @@ def _list_functions() -> dict[object, str]:
 _FUNCTIONS = _list_functions()
 
 
-def name_aggregate(how: Any) -> Any:
+def name_aggregate(how: object) -> Any:
     """Return the name of the aggregate that a function such as ``np.mean`` computes.
 
     ``how`` is that function. Anything else is returned as it is.
@@ -142,7 +143,7 @@ def name_aggregate(how: Any) -> Any:
     return _FUNCTIONS.get(how, how) if isinstance(how, Hashable) else how
 
 
-def call_once(func: Any, argument: object, verb: str) -> Any:
+def call_once(func: object, argument: object, verb: str) -> Any:
     """Call a user's function once, with one argument; refuse what is not a function.
 
     ``verb`` is the verb that was given the function.

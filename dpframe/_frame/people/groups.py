@@ -33,6 +33,7 @@ from dpframe._frame.tracked import Tracked, person_of, use_own_names, with_selec
 from dpframe._plans.counts import DISTINCT
 from dpframe._plans.price import WORDS
 from dpframe._refusals import ADVICE, Unprinted, refuse
+from dpframe._types import Arguments
 
 if TYPE_CHECKING:
     from dpframe._frame.frame import PrivateFrame
@@ -75,7 +76,7 @@ class PersonGroupBy(PersonVerbs, Unprinted):
         self._selection = selection_of(frame)
         self._people = self._selection.schema.unit.people
 
-    def __getitem__(self, key: Any) -> PersonGroupBy:
+    def __getitem__(self, key: object) -> PersonGroupBy:
         columns = self._selection.columns
         names = _validate.column_names(key if isinstance(key, list) else [key], columns)
         chosen = dict(zip(names, map(columns.__getitem__, names), strict=True))
@@ -90,7 +91,7 @@ class PersonGroupBy(PersonVerbs, Unprinted):
             return self._make_frame({"size": expr})
         return PrivateColumn(keep_one_row(self._frame, {"size": expr}), expr, None)
 
-    def agg(self, func: Any = None, **outputs: Any) -> PrivateColumn | PrivateFrame:
+    def agg(self, func: object = None, **outputs: object) -> PrivateColumn | PrivateFrame:
         """Return several values of each person: ``agg(visits=("cost", "size"), total=("cost",
         "sum"))``, a name, a list or a dict of names.
 
@@ -128,7 +129,7 @@ class PersonGroupBy(PersonVerbs, Unprinted):
 
     # A value of each row -------------------------------------------------------------------------
 
-    def rolling(self, window: int, min_periods: int | None = None, **words: Any) -> Window:
+    def rolling(self, window: int, min_periods: int | None = None, **words: object) -> Window:
         """Return windows of some of a person's rows, each ending with its own row:
         ``rolling(3).mean()``; see `Window`."""
         arguments = self._chosen_name, window, min_periods, words
@@ -141,7 +142,7 @@ class PersonGroupBy(PersonVerbs, Unprinted):
         expr = build_within(self._selection, "cumcount", None, (flag,))
         return PrivateColumn(self._frame, expr, None)
 
-    def transform(self, func: Any) -> PrivateColumn | PrivateFrame:
+    def transform(self, func: object) -> PrivateColumn | PrivateFrame:
         """Return a value of each row, by the name of a verb (``"sum"``, ``"rank"``) or by a
         function of the person's own column.
 
@@ -162,7 +163,7 @@ class PersonGroupBy(PersonVerbs, Unprinted):
             raise BadValue(f"transform has no {func!r}. It has {names}.")
         return self._make_rows(lambda selection, x: self._aggregate(x, func, single=False))
 
-    def apply(self, func: Any) -> PrivateColumn | PrivateFrame:
+    def apply(self, func: object) -> PrivateColumn | PrivateFrame:
         """Return what a function makes of the person's own rows: ``apply(lambda g: g["cost"].sum()
         / g["days"].sum())``.
 
@@ -209,7 +210,7 @@ class PersonGroupBy(PersonVerbs, Unprinted):
         """Return the least values of each person."""
         return self._keep_extremes(n, False)
 
-    def filter(self, func: Any) -> PrivateColumn | PrivateFrame:
+    def filter(self, func: object) -> PrivateColumn | PrivateFrame:
         """Return the rows of the people for whom a function is true: ``filter(lambda g:
         g["cost"].sum() > 100)``."""
         expr = self._read_own(call_once(func, self._give_columns(), "filter"))
@@ -220,7 +221,7 @@ class PersonGroupBy(PersonVerbs, Unprinted):
             )
         return self._choose_columns(with_selection(self._frame, self._selection.filter_rows(expr)))
 
-    def pipe(self, func: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
+    def pipe(self, func: Callable[..., object], *args: object, **kwargs: object) -> Any:
         """Return what a function makes of these groups."""
         return func(self, *args, **kwargs)
 
@@ -249,7 +250,7 @@ class PersonGroupBy(PersonVerbs, Unprinted):
         columns = self._selection.columns
         return {name: expr for name, expr in columns.items() if expr not in self._people}
 
-    def _column(self, name: Any) -> Expr:
+    def _column(self, name: object) -> Expr:
         """Return the expression of a column, one of the chosen ones or any of the frame."""
         if self._chosen is not None and isinstance(name, Hashable) and name in self._chosen:
             return self._chosen[name]
@@ -280,7 +281,7 @@ class PersonGroupBy(PersonVerbs, Unprinted):
         return found
 
     def _make_people(
-        self, verb: PersonVerb, args: tuple[Any, ...], numeric_only: bool
+        self, verb: PersonVerb, args: Arguments, numeric_only: bool
     ) -> PrivateColumn | PrivateFrame:
         """Return the result of a verb that gives one value for each person, such as ``sum``.
 
@@ -379,7 +380,7 @@ class PersonGroupBy(PersonVerbs, Unprinted):
 
     # Functions of the person's own rows ----------------------------------------------------------
 
-    def _aggregate(self, x: Expr, how: Any, single: bool = True) -> Expr:
+    def _aggregate(self, x: Expr, how: object, single: bool = True) -> Expr:
         """Return the expression of an aggregate of a person's column ``x``.
 
         ``how`` is the name of the aggregate, or a function. With ``single`` it must be one value a
@@ -425,7 +426,7 @@ class PersonGroupBy(PersonVerbs, Unprinted):
 
     # Everything else is refused ------------------------------------------------------------------
 
-    def _refuse_name(self, name: str) -> Any:
+    def _refuse_name(self, name: str) -> PersonGroupBy:
         """Return a column by its name, or refuse a verb that these groups do not have."""
         if name.startswith("_"):
             raise AttributeError(name)
@@ -468,7 +469,7 @@ def _name_function(how: object) -> str:
     return how if isinstance(how, str) else str(getattr(how, "__name__", type(how).__name__))
 
 
-def _read_output(label: str, pair: Any, column: Hashable) -> tuple[Any, Any]:
+def _read_output(label: str, pair: object, column: Hashable) -> tuple[Any, Any]:
     """Return the column and the aggregate of a named output of `agg`.
 
     ``column`` is the chosen column, if there is one.
@@ -482,7 +483,7 @@ def _read_output(label: str, pair: Any, column: Hashable) -> tuple[Any, Any]:
     return pair
 
 
-def group_by_person(self: Tracked, by: Any, as_index: bool = True) -> PersonGroupBy | None:
+def group_by_person(self: Tracked, by: object, as_index: bool = True) -> PersonGroupBy | None:
     """Return the groups of each person's own rows, or None if the columns do not name a person.
 
     `groupby` asks this first. ``by`` are its columns.
@@ -512,7 +513,7 @@ def group_by_person(self: Tracked, by: Any, as_index: bool = True) -> PersonGrou
     return PersonGroupBy(frame, as_index=_validate.flag(as_index, "as_index"))
 
 
-def _check_rows_each(n: Any, verb: str, person: str) -> int:
+def _check_rows_each(n: object, verb: str, person: str) -> int:
     """Return ``n``, the rows of each person that `head` or `tail` takes; refuse less than 1.
 
     ``verb`` and ``person`` are for the message.
@@ -535,13 +536,13 @@ def _is_output(value: object) -> bool:
 _PRICE_WORDS = ("bounds", "keys", *WORDS)
 
 
-def _refuse_prices(verb: Callable[..., Any]) -> Callable[..., Any]:
+def _refuse_prices(verb: Callable[..., object]) -> Callable[..., Any]:
     """Return a verb that refuses the arguments of a price such as ``epsilon=``, since it is
     free."""
     own = set(signature(verb).parameters)
 
     @wraps(verb)
-    def free_verb(self: PersonGroupBy, *args: Any, **words: Any) -> Any:
+    def free_verb(self: PersonGroupBy, *args: object, **words: object) -> Any:
         """Call the verb, unless it is given a price such as ``epsilon=``, which a free step does
         not take."""
         for word in _PRICE_WORDS if words else ():

@@ -49,13 +49,13 @@ class Side(NamedTuple):
 def merge_people(
     self: Frame,
     right: Tracked,
-    how: Any,
-    on: Any,
-    left_on: Any,
-    right_on: Any,
-    suffixes: Any,
-    max_rows: Any,
-    max_groups: Any,
+    how: object,
+    on: object,
+    left_on: object,
+    right_on: object,
+    suffixes: object,
+    max_rows: object,
+    max_groups: object,
 ) -> Frame:
     """Merge two tables of the same people, by the person and by equal values of the other keys.
 
@@ -173,7 +173,7 @@ def _list_columns(frame: Tracked) -> dict[Hashable, Expr]:
 
 
 def _pair_keys(
-    left: Tracked, right: Tracked, on: Any, left_on: Any, right_on: Any
+    left: Tracked, right: Tracked, on: object, left_on: object, right_on: object
 ) -> list[tuple[Hashable, Hashable]]:
     """Return the names of the keys on both sides, the columns that name the person among them."""
     ours, theirs = _list_columns(left), _list_columns(right)
@@ -266,7 +266,7 @@ def _sort_by_all(frame: Tracked) -> Sequence[Key]:
     return [key for e in leaves for key in keys_of_cells(e)]
 
 
-def _identify(source: TrackedRows) -> tuple[Any, ...]:
+def _identify(source: TrackedRows) -> tuple[object, ...]:
     """Return what identifies the other table: its columns, steps and version.
 
     Without a ledger file it is also the session itself.

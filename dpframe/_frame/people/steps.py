@@ -11,7 +11,6 @@ from __future__ import annotations
 import warnings
 from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import replace
-from typing import Any
 
 import pandas as pd
 
@@ -62,11 +61,11 @@ def keep_rows(frame: Frame, condition: Expr, most: int | None) -> Frame:
 
 def sort_values(
     self: Frame,
-    by: Any = None,
+    by: object = None,
     *,
-    ascending: Any = True,
+    ascending: object = True,
     na_position: str = "last",
-    **words: Any,
+    **words: object,
 ) -> Frame:
     """Sort the rows of each person, for verbs within a person:
     ``p.sort_values("t").groupby("id").first()``.
@@ -130,7 +129,7 @@ def _has_named_people(frame: Tracked) -> bool:
     return bool(people) and people <= {*schema.leaves.values()}
 
 
-def duplicated(self: Tracked, subset: Any = None, keep: Any = "first") -> PrivateColumn:
+def duplicated(self: Tracked, subset: object = None, keep: object = "first") -> PrivateColumn:
     """Mark rows that are equal to an earlier row of the same person, in the columns of ``subset``.
 
     The subset must name the person.
@@ -140,7 +139,7 @@ def duplicated(self: Tracked, subset: Any = None, keep: Any = "first") -> Privat
 
 
 def drop_duplicates(
-    self: Frame, subset: Any = None, *, keep: Any = "first", ignore_index: bool = False
+    self: Frame, subset: object = None, *, keep: object = "first", ignore_index: bool = False
 ) -> Frame:
     """Keep one row of each person, the first or the last in the order of the rows.
 
@@ -160,7 +159,7 @@ def drop_duplicates(
     return keep_rows(self, _expr.logical_not(expr), 1 if alone else None)
 
 
-def _mark_duplicates(frame: Tracked, subset: Any, keep: Any, verb: str) -> tuple[Expr, bool]:
+def _mark_duplicates(frame: Tracked, subset: object, keep: object, verb: str) -> tuple[Expr, bool]:
     """Return a condition that duplicate rows meet, and whether only the person was compared."""
     selection = selection_of(frame)
     people = selection.schema.unit.people

@@ -11,6 +11,7 @@ from dpframe import _validate
 from dpframe._expr import Expr
 from dpframe._frame.people.within import CHECKS, VERBS, PersonVerb, build_within
 from dpframe._frame.selection import Selection
+from dpframe._types import Arguments
 
 if TYPE_CHECKING:
     from dpframe._frame.people.windows import Window
@@ -22,7 +23,7 @@ class PersonVerbs(ABC):
     """Verbs within a person: those of `VERBS`, and those that take more than one argument."""
 
     @abstractmethod
-    def _make_people(self, verb: PersonVerb, args: tuple[Any, ...], numeric_only: bool) -> Any:
+    def _make_people(self, verb: PersonVerb, args: Arguments, numeric_only: bool) -> Any:
         """Return what a verb makes that has one value for each person."""
 
     @abstractmethod
@@ -33,7 +34,7 @@ class PersonVerbs(ABC):
     def _make_window(self, rows: int | None, least: int) -> Window:
         """Return windows of some rows; None stands for all rows up to each."""
 
-    def _apply(self, verb: PersonVerb, *args: Any, numeric_only: bool = False) -> Any:
+    def _apply(self, verb: PersonVerb, *args: object, numeric_only: bool = False) -> Any:
         """Return the result of a verb of the catalogue, after checking its arguments.
 
         ``args`` holds the further argument that some verbs take, such as ``periods``.

@@ -46,7 +46,7 @@ class Window(Unprinted):
     def __init__(
         self,
         selection: Selection,
-        make_rows: Callable[[Build], Any],
+        make_rows: Callable[[Build], object],
         rows: int | None,
         least: int,
         column: Hashable = None,
@@ -61,7 +61,7 @@ class Window(Unprinted):
         self._selection, self._make_rows = selection, make_rows
         self._rows, self._least, self._column, self._choose = rows, least, column, choose
 
-    def __getitem__(self, key: Any) -> Window:
+    def __getitem__(self, key: object) -> Window:
         """Return the same windows of the named column or columns.
 
         A window of one column has none to choose.
@@ -227,7 +227,7 @@ def read_window(
     column: Hashable,
     window: object,
     min_periods: object,
-    words: Mapping[str, Any],
+    words: Mapping[str, object],
 ) -> tuple[int, int]:
     """Return the length of a window, and how many values it needs, from the arguments of `rolling`.
 

@@ -18,13 +18,14 @@ from dpframe._expr import WITHIN, Expr, Key, within
 from dpframe._frame.selection import Selection
 from dpframe._frame.tracked import use_own_names
 from dpframe._groups.premises import least_of
+from dpframe._types import Arguments
 
 
 def build_within(
     selection: Selection,
     how: str,
     x: Expr | None,
-    args: tuple[Any, ...] = (),
+    args: Arguments = (),
     by: Sequence[Expr] = (),
 ) -> Expr:
     """Return an expression that is computed from all rows of a person, such as their sum.
@@ -173,7 +174,7 @@ CHECKS: dict[str, Callable[[Any], Any]] = {
 def _list_verbs() -> dict[str, PersonVerb]:
     """Return the verbs of a column: entries of `WITHIN`, and those made of several entries."""
 
-    def build_entry(selection: Selection, x: Expr, *args: Any, how: str) -> Expr:
+    def build_entry(selection: Selection, x: Expr, *args: object, how: str) -> Expr:
         return build_within(selection, how, x, args)
 
     verbs = []

@@ -52,11 +52,11 @@ class Tests(Unprinted):
     @verb
     def means(
         self,
-        column: Any,
-        by: Any,
+        column: object,
+        by: object,
         *,
-        keys: Any = None,
-        bounds: Any = None,
+        keys: object = None,
+        bounds: object = None,
         level: float = 0.95,
         **payment: Unpack[Payment],
     ) -> HypothesisTest:
@@ -83,10 +83,10 @@ class Tests(Unprinted):
     @verb
     def shares(
         self,
-        column: Any,
-        by: Any,
+        column: object,
+        by: object,
         *,
-        keys: Any = None,
+        keys: object = None,
         level: float = 0.95,
         **payment: Unpack[Payment],
     ) -> HypothesisTest:
@@ -111,7 +111,7 @@ class Tests(Unprinted):
 
     @verb
     def independence(
-        self, index: Any, columns: Any, *, keys: Any = None, **payment: Unpack[Payment]
+        self, index: object, columns: object, *, keys: object = None, **payment: Unpack[Payment]
     ) -> HypothesisTest:
         """Test whether two columns of keys are independent: where pandas users write
         ``scipy.stats.chi2_contingency``.
@@ -154,10 +154,10 @@ class Tests(Unprinted):
     @verb
     def correlation(
         self,
-        column: Any,
-        other: Any,
+        column: object,
+        other: object,
         *,
-        bounds: Any = None,
+        bounds: object = None,
         level: float = 0.95,
         **payment: Unpack[Payment],
     ) -> HypothesisTest:
@@ -199,14 +199,14 @@ class Tests(Unprinted):
 
     def _compared(
         self,
-        column: Any,
-        by: Any,
-        keys: Any,
-        bounds: Any,
+        column: object,
+        by: object,
+        keys: object,
+        bounds: object,
         level: float,
         aggregates: tuple[str, ...],
         noun: str,
-        payment: Mapping[str, Any],
+        payment: Mapping[str, object],
     ) -> HypothesisTest:
         """Release what two groups have of a column, and test whether their means differ.
 
@@ -233,7 +233,7 @@ class Tests(Unprinted):
         )
         return cast(HypothesisTest, found)
 
-    def _levels(self, columns: list[Any], keys: Any) -> tuple[By, ...]:
+    def _levels(self, columns: list[Any], keys: object) -> tuple[By, ...]:
         """Return the groupings of a test by some columns, with keys that were listed or declared.
 
         Keys that were found in the data are refused where they would bias the test.
@@ -264,7 +264,7 @@ class Tests(Unprinted):
             )
         return known
 
-    def _of_people(self, payment: Mapping[str, Any]) -> dict[str, Any]:
+    def _of_people(self, payment: Mapping[str, object]) -> dict[str, Any]:
         """Return the arguments of the price, with limits under which each person counts with one
         row.
 

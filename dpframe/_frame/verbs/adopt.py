@@ -45,6 +45,7 @@ from dpframe._session.derived import (
 )
 from dpframe._session.door import read_private
 from dpframe._session.session import Session
+from dpframe._types import Arguments, Array
 from dpframe.engines.people import people_of
 from dpframe.engines.rows import frame_of, rows_of
 
@@ -52,12 +53,12 @@ from dpframe.engines.rows import frame_of, rows_of
 def pipe(
     self: Frame,
     func: object,
-    *args: Any,
+    *args: object,
     bounds: Mapping[Any, tuple[float, float]] | None = None,
-    keys: Mapping[Any, Any] | None = None,
+    keys: Mapping[Any, object] | None = None,
     max_rows: int | None = None,
     max_groups: int | None = None,
-    **kwargs: Any,
+    **kwargs: object,
 ) -> Frame:
     """Apply a function of yours to the rows, if it works person by person: ``func(frame, *args,
     **kwargs)``.
@@ -131,7 +132,7 @@ def adopt(
     *,
     because: str | None = None,
     bounds: Mapping[Any, tuple[float, float]] | None = None,
-    keys: Mapping[Any, Any] | None = None,
+    keys: Mapping[Any, object] | None = None,
     max_rows: int | None = None,
     max_groups: int | None = None,
 ) -> Frame:
@@ -204,7 +205,7 @@ def adopt(
     )
 
 
-def _trace(frame: Frame, call: Callable[[Any], Any]) -> Any:
+def _trace(frame: Frame, call: Callable[[Any], object]) -> Any:
     """Return what a function makes of the tracked frame itself, if it only takes steps of single
     rows.
 
@@ -251,7 +252,7 @@ def _of_people(source: TrackedRows, hidden: bool) -> tuple[pd.DataFrame, NDArray
 
 
 def _bind_function(
-    func: object, args: tuple[Any, ...], kwargs: dict[str, Any]
+    func: object, args: Arguments, kwargs: dict[str, Any]
 ) -> tuple[Callable[[pd.DataFrame], Any], str]:
     """Return a function of the frame alone, and the name of the function that the user gave.
 
@@ -321,7 +322,7 @@ def _check_owner(other: pd.DataFrame, base: Session) -> None:
         )
 
 
-def _labels_of(frame: pd.DataFrame, base: Session) -> Any:
+def _labels_of(frame: pd.DataFrame, base: Session) -> Array:
     """Return the hidden name of each row's person, by the index labels of the opened frame.
 
     Refuse labels that the opened frame does not have, or has twice.

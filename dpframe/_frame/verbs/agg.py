@@ -26,7 +26,7 @@ def agg(
     /,
     *,
     bounds: BoundsLike = None,
-    **outputs: Any,
+    **outputs: object,
 ) -> Any:
     """Ask several aggregates of several columns in one release, in the shape that pandas gives.
 

@@ -21,7 +21,7 @@ from dpframe._frame.tracked import Frame, Tracked, refuse_questions, with_select
 
 
 def operate(
-    self: Frame, name: str, others: Sequence[Any], swapped: bool = False, beside: bool = False
+    self: Frame, name: str, others: Sequence[object], swapped: bool = False, beside: bool = False
 ) -> Frame:
     """Return the frame with an operator applied to each column and its operand.
 
@@ -196,7 +196,7 @@ def _choose(frame: Frame, verb: str, cond: object, other: object) -> Frame:
     return with_selection(frame, selection_of(frame).replace_columns(made))
 
 
-def apply(self: Frame, func: object, axis: object = 0, **words: Any) -> Any:
+def apply(self: Frame, func: object, axis: object = 0, **words: object) -> Any:
     """Apply a function to each column, or with ``axis=1`` to each row.
 
     It is given tracked columns, and their own methods and operators say what it does to every cell.
@@ -240,7 +240,7 @@ def apply(self: Frame, func: object, axis: object = 0, **words: Any) -> Any:
     return transform(self, func, **words)
 
 
-def transform(self: Frame, func: object, axis: object = 0, **words: Any) -> Frame:
+def transform(self: Frame, func: object, axis: object = 0, **words: object) -> Frame:
     """Apply a function to each tracked column, and keep the columns that it returns."""
     if not callable(func) or not _validate.among(axis, (0, "index")):
         raise BadType(

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from inspect import signature
-from types import SimpleNamespace
+from types import FrameType, SimpleNamespace
 from typing import Any, Final, Unpack, cast
 
 import numpy as np
@@ -180,7 +180,7 @@ def choose(
 # How they are put together --------------------------------------------------------------------------------
 
 
-def _most(frame: Tracked, questions: Any, caller: object, payment: Mapping[str, Any]) -> Any:
+def _most(frame: Tracked, questions: Any, caller: FrameType, payment: Mapping[str, object]) -> Any:
     """Choose the condition, of several, that holds for most rows.
 
     ``questions`` are columns, or conditions by name. ``caller`` is the Python frame with the
@@ -207,11 +207,11 @@ def _most(frame: Tracked, questions: Any, caller: object, payment: Mapping[str, 
 
 def _own_utility(
     frame: Tracked,
-    candidates: Sequence[Any],
+    candidates: Sequence[object],
     utility: object,
     moves: float | None,
     bounds: object,
-    caller: object,
+    caller: FrameType,
 ) -> tuple[Scored, tuple[Word, ...]]:
     """Return a user's utility as an output for each candidate, and the declarations it relies on.
 
@@ -257,7 +257,7 @@ def _check_two_arguments(utility: Any) -> None:
 
 
 def _expressions(
-    frame: Tracked, candidates: Sequence[Any], utility: object, caller: Any
+    frame: Tracked, candidates: Sequence[object], utility: object, caller: Any
 ) -> tuple[list[Expr], tuple[Word, ...]]:
     """Return the utility of each candidate as an expression, and the declarations they rely on.
 
@@ -322,7 +322,7 @@ def _hull(
     )
 
 
-def _row_wise(value: object) -> Any:
+def _row_wise(value: object) -> object:
     if isinstance(value, BoundColumn | str) or hasattr(value, "_eval_expression"):
         return value
     raise BadType(f"the utility's function returned a {type(value).__name__}: {_ONE_ROW}")
@@ -383,7 +383,7 @@ def _candidates(argument: object) -> list[Any]:
     return listed
 
 
-def _few(candidates: Sequence[Any]) -> None:
+def _few(candidates: Sequence[object]) -> None:
     if len(candidates) > CANDIDATES:
         raise BadValue(
             f"{len(candidates)} candidates are more than {CANDIDATES}: each is a pass over the rows."

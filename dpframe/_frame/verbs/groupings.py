@@ -241,7 +241,7 @@ def groupings(
     return (TupleBy.of(exprs, tuples.with_options(exprs, sort, dropna)),)
 
 
-def _tuples(selection: Selection, names: Sequence[Any], keys: object) -> Tuples | None:
+def _tuples(selection: Selection, names: Sequence[object], keys: object) -> Tuples | None:
     """Return the listed combinations, given or declared, or None if keys are listed column by
     column."""
     if lists_tuples(keys, len(names)):
@@ -261,7 +261,7 @@ def _tuples(selection: Selection, names: Sequence[Any], keys: object) -> Tuples 
 
 def _with_periods(
     frame: Tracked,
-    names: Sequence[Any],
+    names: Sequence[object],
     rules: Mapping[int, Rule],
     keys: object,
     sort: bool | None,

@@ -29,6 +29,7 @@ from dpframe._refusals import refuse
 from dpframe._session.card import Card
 from dpframe._session.data import leaves_of
 from dpframe._session.terms import declarations
+from dpframe._types import Array, Series
 from dpframe.engines.rows import FrameRows, frame_of
 
 _MARK = "made-up rows: drawn from declared bounds and keys and from dtypes, not from the data"
@@ -46,7 +47,7 @@ class _Marked:
     def __repr__(self) -> str:
         return f"{_MARK}\n{super().__repr__()}"
 
-    def _reduce(self, op: object, name: str, **words: Any) -> Any:
+    def _reduce(self, op: object, name: str, **words: object) -> Any:
         """Warn that a sum or a mean of made-up rows says nothing of the data, and compute it.
 
         pandas calls this for every reduction; ``name`` is its verb.
@@ -157,7 +158,7 @@ def _make_up(frame: Tracked, rows: int, skip: int = 0) -> MadeUp:
 # The schema -------------------------------------------------------------------------------------------------------
 
 
-def dtypes(self: Tracked) -> pd.Series[Any]:
+def dtypes(self: Tracked) -> Series:
     """Return the dtype of each column, without the categories of a categorical one: these are cells
     of the data."""
     return schema_of(self._selection).dtypes
@@ -281,8 +282,8 @@ def dummy(
     of: object,
     rows: int = 1000,
     *,
-    bounds: Mapping[Any, Any] | None = None,
-    keys: Mapping[Any, Any] | None = None,
+    bounds: Mapping[Any, object] | None = None,
+    keys: Mapping[Any, object] | None = None,
 ) -> pd.DataFrame:
     """Make a frame of made-up rows, to write a notebook on before there is a budget, or without
     touching it.
@@ -386,7 +387,7 @@ def _root(schema: Schema, leaves: Mapping[Hashable, Column], rows: int) -> pd.Da
     return frame_of([a.to_numpy() if isinstance(a.dtype, np.dtype) else a for a in arrays])
 
 
-def _cells(leaf: Column, dtype: Any, schema: Schema, rows: int) -> pd.Series[Any]:
+def _cells(leaf: Column, dtype: Any, schema: Schema, rows: int) -> Series:
     """Make up the values of one column, by what is declared of it and by its dtype.
 
     ``leaf`` is the column, ``schema`` has the declarations, and ``rows`` is the number of values.
@@ -427,18 +428,18 @@ def public_dtype(dtype: object) -> Any:
     return dtype.subtype if isinstance(dtype, pd.SparseDtype) else dtype
 
 
-def _even(seed: str, rows: int) -> Any:
+def _even(seed: str, rows: int) -> Array:
     """Return numbers in [0, 1), evenly spread, that a text decides."""
     stream = hashlib.shake_256(seed.encode("utf-8", "surrogatepass")).digest(8 * rows)
     return (np.frombuffer(stream, dtype="<u8") >> np.uint64(11)) * 2.0**-53
 
 
-def _make_from_keys(keys: Keys, even: Any) -> pd.Series[Any]:
+def _make_from_keys(keys: Keys, even: Any) -> Series:
     known = [key for i, key in enumerate(keys.index.tolist()) if i != keys.null] or [None]
     return pd.Series([known[int(e * len(known))] for e in even], dtype=object)
 
 
-def _numbers(leaf: Column, dtype: object, pair: tuple[float, float], even: Any) -> pd.Series[Any]:
+def _numbers(leaf: Column, dtype: object, pair: tuple[float, float], even: Any) -> Series:
     """Make up numbers between public bounds.
 
     ``even`` are numbers in [0, 1), which become numbers between the bounds, in steps that fit the
@@ -458,7 +459,7 @@ def _numbers(leaf: Column, dtype: object, pair: tuple[float, float], even: Any) 
         )
 
 
-def _times(span: Span, zone: str | None, even: Any) -> pd.Series[Any]:
+def _times(span: Span, zone: str | None, even: Any) -> Series:
     """Make up times between a public first and last moment.
 
     ``even`` are numbers in [0, 1), which become moments in between. ``zone`` is the time zone of

@@ -81,7 +81,7 @@ class Measurable(Askable):
     def _ask_for(
         self,
         outputs: Sequence[Output],
-        payment: Mapping[str, Any],
+        payment: Mapping[str, object],
         layout: Finish | None = None,
         single: bool = False,
         choices: bool = False,
@@ -100,7 +100,7 @@ class Measurable(Askable):
         return self._ask(query, lambda release: _release.across(release, index), payment)
 
     def _aggregate(
-        self, spec: object, named: Mapping[str, Any], bounds: BoundsLike, payment: dict[str, Any]
+        self, spec: object, named: Mapping[str, object], bounds: BoundsLike, payment: dict[str, Any]
     ) -> Any:
         """Ask for the aggregates that `agg` was given, in one release.
 
@@ -122,7 +122,7 @@ class Measurable(Askable):
         column: object,
         bounds: BoundsLike,
         ddof: int,
-        payment: Mapping[str, Any],
+        payment: Mapping[str, object],
     ) -> Any:
         """Ask for an aggregate of one column, or of every column if none is named.
 
@@ -141,12 +141,12 @@ class Measurable(Askable):
         outs = [self._selection.output(aggregate, name, bounds, ddof=ddof) for name in names]
         return self._ask_for(outs, payment, single=single)
 
-    def _across(self, aggregate: str, payment: Mapping[str, Any]) -> Any:
+    def _across(self, aggregate: str, payment: Mapping[str, object]) -> Any:
         """Return the column of what the cells of each row come to. Groups refuse ``axis=``."""
         return check_payment(payment)
 
 
-def is_across(column: object, payment: Mapping[str, Any]) -> bool:
+def is_across(column: object, payment: Mapping[str, object]) -> bool:
     """Return whether pandas' ``axis=`` puts the columns of one row together."""
     return column is EVERY and _validate.among(payment["axis"], (1, "columns"))
 

@@ -28,6 +28,7 @@ from dpframe._session.derived import (
 )
 from dpframe._session.door import read_private
 from dpframe._session.session import Session
+from dpframe._types import Series
 from dpframe._validate import Bounds
 from dpframe.engines.rows import PublicTable, array_of, take_cells, with_room_for_nulls
 
@@ -417,7 +418,7 @@ def _describe_public(made: Made, place: int, name: Hashable, array: Any) -> None
         made.keys[place] = keys_for(values, leaf, name)
 
 
-def _in_order(column: pd.Series[Any]) -> list[Any]:
+def _in_order(column: Series) -> list[Any]:
     """Return the different values in the order that pandas gives groups: that of the categories, or
     sorted."""
     values = list(column.astype(object).unique())

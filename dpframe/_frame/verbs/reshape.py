@@ -24,6 +24,7 @@ from dpframe._groups.unit import limits_for
 from dpframe._session.derived import Made, TrackedRows, make_derived_session, unit_for
 from dpframe._session.door import read_private
 from dpframe._session.session import Session
+from dpframe._types import Array
 from dpframe._validate import Bounds
 from dpframe.engines.rows import FrameRows, explode_lists, joined, numbers
 
@@ -198,7 +199,7 @@ def names_of(argument: object, columns: Mapping[Hashable, Expr]) -> list[Hashabl
     return _validate.column_names(names, columns)
 
 
-def _objects(values: Sequence[Any]) -> Any:
+def _objects(values: Sequence[object]) -> Array:
     cells = np.empty(len(values), dtype=object)
     cells[:] = list(values)
     return cells
@@ -314,7 +315,7 @@ def _under(source: TrackedRows, exprs: Sequence[Expr]) -> Any:
     return joined([_cells(a, e) for a, e in zip(arrays, exprs, strict=True)])
 
 
-def _cells(array: Any, expr: Expr) -> Any:
+def _cells(array: Any, expr: Expr) -> Array:
     """Return the values of a column as objects, so that columns of different dtypes can be joined.
 
     Texts are as the engine reads them, and some bytes may not be text.

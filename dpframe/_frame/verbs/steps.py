@@ -31,9 +31,10 @@ from dpframe._frame.tracked import (
     with_selection,
 )
 from dpframe._frame.verbs.looking import schema_of
+from dpframe._types import Index
 
 
-def assign(self: Frame, **columns: Any) -> Frame:
+def assign(self: Frame, **columns: object) -> Frame:
     """Add columns: a string expression, a tracked column, ``pd.col``, a constant, or ``lambda p:
     p["x"] / 2``.
 
@@ -72,9 +73,9 @@ def _read_value(frame: Tracked, name: str, value: object) -> Any:
 
 def rename(
     self: Frame,
-    mapper: Mapping[Any, Any] | Callable[[Any], Any] | None = None,
+    mapper: Mapping[Any, object] | Callable[[Any], object] | None = None,
     *,
-    columns: Mapping[Any, Any] | Callable[[Any], Any] | None = None,
+    columns: Mapping[Any, object] | Callable[[Any], object] | None = None,
     index: None = None,
     axis: object = None,
     errors: str = "ignore",
@@ -214,7 +215,9 @@ def astype(self: Frame, dtype: object) -> Frame:
 
 
 def _each(
-    frame: Frame, arguments: Mapping[Any, Any], step: Callable[[PrivateColumn, Any], PrivateColumn]
+    frame: Frame,
+    arguments: Mapping[Any, object],
+    step: Callable[[PrivateColumn, Any], PrivateColumn],
 ) -> Frame:
     """Return the frame with some columns replaced by what a function makes of them.
 
@@ -282,7 +285,7 @@ def replace(
     )
 
 
-def map_(self: Frame, func: Callable[[Any], Any], na_action: object = None) -> Frame:
+def map_(self: Frame, func: Callable[[Any], object], na_action: object = None) -> Frame:
     """Apply a function of one value to every cell.
 
     It is called once with a tracked column of each, as `PrivateColumn.map` does.
@@ -309,7 +312,7 @@ def cut(
     )
 
 
-def isin(self: Frame, values: Mapping[Any, Any] | Iterable[Any]) -> Frame:
+def isin(self: Frame, values: Mapping[Any, object] | Iterable[object]) -> Frame:
     """Replace each value by whether it is one of ``values``; of a dict, one of those for its
     column."""
     wanted = (
@@ -352,12 +355,12 @@ def notna(self: Frame) -> Frame:
     )
 
 
-def sort_index(self: Frame, *args: Any, **kwargs: Any) -> Frame:
+def sort_index(self: Frame, *args: object, **kwargs: object) -> Frame:
     """Return the frame itself: a private answer does not depend on the order of rows."""
     return self._done(self, kwargs.get("inplace", False))
 
 
-def keep_frame(self: Frame, *args: Any, inplace: bool = False, **words: Any) -> Frame:
+def keep_frame(self: Frame, *args: object, inplace: bool = False, **words: object) -> Frame:
     """Return the frame itself, for verbs of pandas that have nothing to change here.
 
     Rows have no labels, and columns are told apart by kind and not by dtype.
@@ -371,7 +374,7 @@ def squeeze(self: Tracked, axis: object = None) -> Any:
     return cast(Any, self)[names[0]] if len(names) == 1 else self
 
 
-def keys(self: Tracked) -> pd.Index[Any]:
+def keys(self: Tracked) -> Index:
     """Return the names of the columns."""
     return pd.Index(list(self._selection.columns), tupleize_cols=False)
 

@@ -109,7 +109,7 @@ def _caution_of_times(frame: Tracked) -> None:
 
 
 def describe_columns(
-    selection: Selection, columns: Sequence[Any], percentiles: object, bounds: object
+    selection: Selection, columns: Sequence[object], percentiles: object, bounds: object
 ) -> list[tuple[Hashable, list[Output]]]:
     """Return the outputs that `describe` asks of each column: count, mean, std and quantiles.
 
@@ -169,7 +169,7 @@ def list_bounded_numbers(frame: Tracked, bounds: object) -> list[Hashable]:
 @verb
 def counts(
     self: Tracked,
-    questions: Mapping[Any, Any],
+    questions: Mapping[Any, object],
     **payment: Unpack[Payment],
 ) -> pd.Series[int]:
     """Count the rows where each of several conditions holds, in one release.
@@ -330,7 +330,7 @@ def corr(
     return cast(pd.DataFrame, matrix(self, CorrelationTable, min_periods, 1, bounds, payment))
 
 
-def check_correlation(method: object, payment: Mapping[str, Any]) -> None:
+def check_correlation(method: object, payment: Mapping[str, object]) -> None:
     """Refuse correlations of ranks, and a price given by a width.
 
     Ranks compare people with each other. Nothing public tells how wide the interval of a
@@ -357,7 +357,7 @@ def matrix(
     min_periods: object,
     ddof: int,
     bounds: object,
-    payment: Mapping[str, Any],
+    payment: Mapping[str, object],
 ) -> Any:
     """Ask for a square table of all columns by all columns, one below the other for each group.
 
@@ -376,7 +376,7 @@ def matrix(
 
 
 def pairs_of(
-    selection: Selection, columns: Sequence[Any], min_periods: object, ddof: int, bounds: object
+    selection: Selection, columns: Sequence[object], min_periods: object, ddof: int, bounds: object
 ) -> tuple[list[Output], tuple[tuple[int, ...], ...]]:
     """Return the outputs that a table of covariances needs, and where each stands in it.
 

@@ -28,10 +28,11 @@ from dpframe._plans.aggregates import AGGREGATES, Aggregate, Output
 from dpframe._plans.plan import Plan
 from dpframe._plans.price import Payment, check_payment
 from dpframe._questions.question import COUNT, Query, Release
+from dpframe._types import Index, Series
 
 
 @verb
-def unique(self: Tracked, column: object, **payment: Unpack[Payment]) -> pd.Index[Any]:
+def unique(self: Tracked, column: object, **payment: Unpack[Payment]) -> Index:
     """Find the values of a column that many people have, sorted, to be used as ``keys=``.
 
     A list of columns gives combinations.
@@ -52,7 +53,7 @@ def unique(self: Tracked, column: object, **payment: Unpack[Payment]) -> pd.Inde
         raise BadValue("unique needs at least one column.")
     search, price_arguments = key_search(self, columns, payment)
 
-    def answer(release: Release) -> pd.Index[Any]:
+    def answer(release: Release) -> Index:
         """Return the keys that were found, and let the session remember them."""
         found = read_released_keys(release, columns)
         self._session.found_keys.record(
@@ -78,7 +79,7 @@ def value_counts(
     subset: object = None,
     bounds: BoundsLike = None,
     **payment: Unpack[Payment],
-) -> pd.Series[Any]:
+) -> Series:
     """Count the rows that have each of the listed values; the largest (noisy) count first, as
     pandas sorts.
 
@@ -201,7 +202,7 @@ def pivot_table(
     )
 
 
-def _make_size_series(release: Release, index: Any) -> pd.Series[Any]:
+def _make_size_series(release: Release, index: Any) -> Series:
     """Return the numbers of rows of all groups as a Series without a name."""
     return _release.series(release, index, None)
 
@@ -325,7 +326,7 @@ def _pivot(
     share: str | None,
     margin: str,
     payment: Any,
-    names: tuple[Any, Any] = (None, None),
+    names: tuple[object, object] = (None, None),
 ) -> Any:
     """Ask for the cells of a pivot table in one release, and return the table.
 
@@ -450,7 +451,7 @@ def _names(argument: object, columns: object, name: str) -> list[Hashable] | Non
     return names
 
 
-def _with_margin(index: Any, name: str, margins: bool) -> pd.Index[Any]:
+def _with_margin(index: Any, name: str, margins: bool) -> Index:
     """Return the labels of a table with one more for the totals, as pandas writes it.
 
     ``name`` is the label of the totals.
@@ -464,7 +465,7 @@ def _with_margin(index: Any, name: str, margins: bool) -> pd.Index[Any]:
     return pd.Index([*index, name], name=index.name, tupleize_cols=False)
 
 
-def _header(prefixes: Sequence[tuple[Hashable, ...]], above: pd.Index[Any] | None) -> pd.Index[Any]:
+def _header(prefixes: Sequence[tuple[Hashable, ...]], above: Index | None) -> Index:
     """Return the column labels of a pivot table: those of each output, and below them the keys.
 
     ``prefixes`` are the labels of the outputs, and ``above`` are the keys, or None without any.

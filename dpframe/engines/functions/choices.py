@@ -11,7 +11,6 @@ from dpframe._cells.codec import TICKS, unit_of
 from dpframe._cells.columns import (
     LAST,
     NAT,
-    Array,
     Vector,
     as_floats,
     fits,
@@ -19,6 +18,7 @@ from dpframe._cells.columns import (
     objects,
     plain,
 )
+from dpframe._types import Array
 
 if TYPE_CHECKING:
     from dpframe.engines.expressions import Block

@@ -26,7 +26,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from dpframe import _expr as ex
-from dpframe._cells.columns import Array, Vector, as_floats, fits
+from dpframe._cells.columns import Vector, as_floats, fits
+from dpframe._types import Array
 
 if TYPE_CHECKING:
     from dpframe.engines.expressions import Block

@@ -14,7 +14,6 @@ from dpframe._cells.columns import (
     LAST,
     NAT,
     UNMATCHED,
-    Array,
     Vector,
     as_floats,
     fits,
@@ -23,6 +22,7 @@ from dpframe._cells.columns import (
     objects,
     plain,
 )
+from dpframe._types import Array
 
 if TYPE_CHECKING:
     from dpframe.engines.expressions import Block
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 # ---- dictionaries --------------------------------------------------------------------------------
 
 
-def _recode(b: Block, e: ex.Expr, v: Vector, f: Callable[[Any], Any]) -> Vector:
+def _recode(b: Block, e: ex.Expr, v: Vector, f: Callable[[Any], object]) -> Vector:
     """Return texts in which each distinct text is replaced by what ``f`` returns for it.
 
     ``f`` is called once for each distinct text. None becomes null. ``e`` is the expression, and

@@ -10,7 +10,8 @@ import pandas as pd
 
 from dpframe import _expr as ex
 from dpframe._cells.codec import TICKS, unit_of
-from dpframe._cells.columns import LAST, NAT, Array, Vector, narrow, objects
+from dpframe._cells.columns import LAST, NAT, Vector, narrow, objects
+from dpframe._types import Array
 from dpframe.engines.functions.choices import scale_ticks
 
 if TYPE_CHECKING:

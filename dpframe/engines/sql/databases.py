@@ -36,7 +36,7 @@ class Database(Protocol):
     def dialect(self) -> Dialect:
         """Dialect of SQL that this database reads."""
 
-    def fetch(self, sql: str, parameters: Sequence[Any], /) -> Rows:
+    def fetch(self, sql: str, parameters: Sequence[object], /) -> Rows:
         """Run a statement and return its rows.
 
         Each parameter is an integer, a double or a text. The statement may use it more than once.
@@ -123,7 +123,7 @@ class ListBinder(ABC):
         """Drop the list that was registered under a name."""
         self._lists.pop(name, None)
 
-    def fetch(self, sql: str, parameters: Sequence[Any]) -> Rows:
+    def fetch(self, sql: str, parameters: Sequence[object]) -> Rows:
         """Run a statement and return its rows, with the registered lists that it names.
 
         Such a list becomes a table in the WITH clause. A statement that names one must begin with
@@ -199,7 +199,9 @@ class SqliteDatabase(ListBinder):
             self._connection.execute("ROLLBACK")
 
 
-def plain_rows(connection: Any, sql: str, parameters: Sequence[Any] | dict[str, Any] = ()) -> Rows:
+def plain_rows(
+    connection: Any, sql: str, parameters: Sequence[object] | dict[str, Any] = ()
+) -> Rows:
     """Run a query on SQLite and return its rows as tuples, with texts as Python texts.
 
     The connection may be set to convert rows or texts in other ways. These settings do not count
@@ -362,7 +364,7 @@ class SparkDatabase:
     def __init__(self, session: Any):
         self._session = session
 
-    def fetch(self, sql: str, parameters: Sequence[Any]) -> Rows:
+    def fetch(self, sql: str, parameters: Sequence[object]) -> Rows:
         words = {f"p{i + 1}": value for i, value in enumerate(parameters)}
         rows: Rows = self._session.sql(sql, args=words).collect()
         return rows

@@ -259,7 +259,7 @@ class SqlEngine:
             return [list(self._database.fetch(one.sql, one.parameters)) for one in planned]
 
 
-def _text(kind: str, cell: Any) -> str | None:
+def _text(kind: str, cell: object) -> str | None:
     """Return a group key that a database returned as text; None for null.
 
     Keys are compared and sorted in this form. ``kind`` is the type of the key.

@@ -74,7 +74,7 @@ class Compiler:
         self._bound: list[Any] = []
         self._places: dict[tuple[type, str], int] = {}
 
-    def bind(self, value: Any) -> str:
+    def bind(self, value: object) -> str:
         """Return a mark that stands for a parameter with this value, until `whole` numbers the
         parameters.
 
@@ -228,7 +228,7 @@ def _column(c: Compiler, e: ex.Column) -> Term:
     return Term(read[kind](c.read_cell(e)), kind, narrow)
 
 
-def held_as(dtype: Any) -> tuple[Kind, np.dtype[Any] | None] | None:
+def held_as(dtype: object) -> tuple[Kind, np.dtype[Any] | None] | None:
     """Return the type that a column of a pandas dtype has in SQL: integer, double, bool or text.
 
     For an integer the numpy dtype comes with it. None means that no SQL is written for such a
@@ -404,7 +404,7 @@ def _text_of(c: Compiler, x: ex.Expr) -> str:
     return found.sql
 
 
-def _argument(c: Compiler, value: Any) -> str:
+def _argument(c: Compiler, value: object) -> str:
     """Write a constant argument of a function: None, a bool, a text or an integer.
 
     ``c`` collects the statement's parameters.
@@ -464,7 +464,7 @@ def _write_comparison(c: Compiler, op: str, left: str, right: str) -> Term:
     )
 
 
-def _with_constant(c: Compiler, op: str, x: Term, wanted: Any) -> Term:
+def _with_constant(c: Compiler, op: str, x: Term, wanted: object) -> Term:
     """Write a comparison of a number or a bool with a constant, exactly.
 
     A constant that no cell can hold, such as 2.5 for integers, lies between two that can. The
@@ -565,7 +565,7 @@ def _is_in(c: Compiler, e: ex.IsIn) -> Term:
     return Term(c.dialect.two_valued(f"({x.sql} IN ({', '.join(known)}))", null), "bool")
 
 
-def hold_value(dialect: Dialect, value: Any, key: Term) -> Any:
+def hold_value(dialect: Dialect, value: object, key: Term) -> Any:
     """Return a listed value as the cells of a column hold it; None if no cell can equal it.
 
     ``key`` is the written column, whose type decides. Lists that are sent to a database use this.

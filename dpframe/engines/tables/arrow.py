@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import glob
 import os
-from collections.abc import Hashable, Iterator, Sequence
+from collections.abc import Hashable, Sequence
 from importlib import import_module
 from pathlib import Path
 from typing import Any, ClassVar
 
 from dpframe._errors import BadType, BadValue, NotOffered
 from dpframe._sizes import SIZES
-from dpframe.engines.sources import Counting, Source, is_text, plain_type, stats_of
+from dpframe.engines.sources import ArrowTables, Counting, Source, is_text, plain_type, stats_of
 from dpframe.engines.steadiness import NO_QUERY, Answers, HazardAnswer
 from dpframe.engines.tables.kinds import TableKind, register_kind
 from dpframe.engines.tables.parquet import (
@@ -68,7 +68,7 @@ class ParquetSource(Source):
         if self._counted is not None:
             self._counted.close()
 
-    def _scan(self, names: list[str]) -> Iterator[Any]:
+    def _scan(self, names: list[str]) -> ArrowTables:
         """Yield tables of Arrow with the columns ``names``, file by file.
 
         Dictionaries of texts are read as plain texts, since Arrow raises at a dictionary's text
@@ -93,13 +93,13 @@ class ParquetSource(Source):
         return stats_of(self.files)
 
 
-def is_dictionary_of_texts(dtype: Any) -> bool:
+def is_dictionary_of_texts(dtype: object) -> bool:
     """Return whether an Arrow type is a dictionary of texts."""
     types: Any = import_module("pyarrow.types")
     return bool(types.is_dictionary(dtype) and is_text(plain_type(dtype)))
 
 
-def _pieces(file: Any, names: list[str]) -> Iterator[Any]:
+def _pieces(file: Any, names: list[str]) -> ArrowTables:
     """Yield the columns ``names`` of a Parquet file, one row group at a time.
 
     A reader that reads ahead would hold many row groups. Only very large ones are cut, which costs
@@ -131,7 +131,7 @@ def _without_dictionaries(name: str) -> Any:
     return made
 
 
-def scan_dataset(dataset: Any, names: list[str]) -> Iterator[Any]:
+def scan_dataset(dataset: Any, names: list[str]) -> ArrowTables:
     """Yield the columns ``names`` of an Arrow dataset in batches.
 
     Few batches are in memory at a time.
@@ -210,7 +210,7 @@ class TableSource(Source):
         super().__init__(table.schema, f"memory {id(table)}", _addresses(table))
         self._rows = table.num_rows
 
-    def _scan(self, names: list[str]) -> Iterator[Any]:
+    def _scan(self, names: list[str]) -> ArrowTables:
         yield from self._table.select(names).to_batches()
 
     def version(self) -> Hashable:
@@ -275,7 +275,7 @@ class DatasetSource(Source):
         kind = type(dataset.filesystem).__name__
         super().__init__(dataset.schema, f"dataset {kind} " + "\n".join(names), names)
 
-    def _scan(self, names: list[str]) -> Iterator[Any]:
+    def _scan(self, names: list[str]) -> ArrowTables:
         yield from scan_dataset(self._dataset, names)
 
     def version(self) -> Hashable:
@@ -320,7 +320,7 @@ def write_example_files(table: Any, folder: Path) -> str:
     return str(folder / "*.parquet")
 
 
-def _make_example_dataset(table: Any, folder: Path) -> Any:
+def _make_example_dataset(table: object, folder: Path) -> Any:
     write_example_files(table, folder)
     return import_module("pyarrow.dataset").dataset(str(folder))
 

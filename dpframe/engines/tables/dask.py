@@ -21,8 +21,9 @@ import pandas as pd
 from dpframe._cells.columns import prepare
 from dpframe._errors import BadType
 from dpframe._expr import Column
+from dpframe._types import Series
 from dpframe.engines.people import bytes_of_text
-from dpframe.engines.sources import Source, Task, assign_lots, cast_batch, series_of
+from dpframe.engines.sources import ArrowTables, Source, Task, assign_lots, cast_batch, series_of
 from dpframe.engines.steadiness import Answers, FoundHazard, HazardAnswer
 from dpframe.engines.tables.kinds import TableKind, register_kind
 
@@ -72,7 +73,7 @@ class DaskSource(Source):
         types = [self.types[self.names.index(n)] for n in names]
         return _Shape(names, schema, types, list(self._frame_of_dask._meta[names].dtypes))
 
-    def _scan(self, names: list[str]) -> Iterator[Any]:
+    def _scan(self, names: list[str]) -> ArrowTables:
         """Yield the partitions as tables of Arrow, computed one after the other."""
         some, shape = self._frame_of_dask[names], self._shape(names)
         for i in range(some.npartitions):
@@ -247,9 +248,7 @@ def _count_lot(
     pa: Any = import_module("pyarrow")
     parts: Any = import_module("dpframe.engines.parts")
     table = pa.concat_tables(tables)
-    some: dict[int, pd.Series[Any]] = {
-        place: series_of(table.column(i)) for place, i in columns.items()
-    }
+    some: dict[int, Series] = {place: series_of(table.column(i)) for place, i in columns.items()}
     return table.num_rows, task(parts.engine_of(some, table.num_rows, key))
 
 

@@ -15,6 +15,7 @@ from urllib.parse import quote
 from dpframe._errors import BadType, BadValue, NotOffered
 from dpframe._sizes import SIZES
 from dpframe.engines.sources import (
+    ArrowTables,
     Counting,
     NamedTable,
     Source,
@@ -232,7 +233,7 @@ class DuckSource(Source):
         return [*settings, *place, one if one == two else None]
 
     @staticmethod
-    def _stream(relation: Any) -> Any:
+    def _stream(relation: object) -> Any:
         pa: Any = import_module("pyarrow")
         return pa.RecordBatchReader.from_stream(relation)
 
@@ -264,7 +265,7 @@ class DuckSource(Source):
                 return Counting(database, ROWS, WIDTH)
         return None
 
-    def _scan(self, names: list[str]) -> Iterator[Any]:
+    def _scan(self, names: list[str]) -> ArrowTables:
         with self._stream(self._relation.project(", ".join(map(quote_name, names)))) as stream:
             yield from stream  # an open stream would block the connection
 
@@ -404,7 +405,7 @@ class SqliteSource(Source):
             return None
         return Counting(SqliteDatabase(self._connection), quote_name(self._name))
 
-    def _scan(self, names: list[str]) -> Iterator[Any]:
+    def _scan(self, names: list[str]) -> ArrowTables:
         """Yield tables of Arrow with the columns ``names``.
 
         Texts are fetched as bytes, so that one that is not UTF-8 raises nothing.
@@ -456,7 +457,7 @@ def _read_duckdb(database: Any, table: str) -> Source:
     return DuckSource(relation)
 
 
-def _read_sqlite(database: Any, table: str) -> Source:
+def _read_sqlite(database: object, table: str) -> Source:
     """Return the source of a table of SQLite, by a connection or by the URL of a file."""
     if isinstance(database, str):
         return _hold(_connect_sqlite(_find_file(database)), table, SqliteSource)
@@ -508,13 +509,13 @@ def _connect_sqlite(path: str) -> Any:
 # The entries of the catalogue --------------------------------------------------------------------
 
 
-def _make_example_relation(table: Any, folder: Path) -> Any:
+def _make_example_relation(table: object, folder: Path) -> Any:
     base = import_module("duckdb").connect(str(folder / "t.duckdb"))
     base.execute(f"CREATE TABLE t AS SELECT * FROM '{write_example_files(table, folder)}'")
     return base.table("t")
 
 
-def _make_example_duckdb(table: Any, folder: Path) -> NamedTable:
+def _make_example_duckdb(table: object, folder: Path) -> NamedTable:
     _make_example_relation(table, folder)
     return NamedTable(f"duckdb:///{folder / 't.duckdb'}", "t")
 

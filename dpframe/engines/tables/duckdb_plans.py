@@ -35,7 +35,7 @@ def find_plan_sums(asked: Callable[[str], list[Any]], query: str) -> list[FoundH
     ]
 
 
-def _aggregates(plan: Any) -> Iterator[tuple[str, set[str]]]:
+def _aggregates(plan: object) -> Iterator[tuple[str, set[str]]]:
     """Yield the name of each aggregate or window of a JSON plan, and the types of its arguments."""
     todo = [plan]
     while todo:

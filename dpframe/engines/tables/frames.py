@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import glob
 import os
-from collections.abc import Hashable, Iterator
+from collections.abc import Hashable
 from contextlib import suppress
 from importlib import import_module
 from typing import Any, ClassVar
 
 from dpframe._errors import BadValue, NotOffered
 from dpframe._sizes import SIZES
-from dpframe.engines.sources import Source, stats_of
+from dpframe.engines.sources import ArrowTables, Source, stats_of
 from dpframe.engines.steadiness import Answers, FoundHazard, HazardAnswer, judge
 from dpframe.engines.tables import polars_plans as plans
 from dpframe.engines.tables.arrow import (
@@ -71,7 +71,7 @@ class LazySource(Source):
         super().__init__(schema, f"polars {text}{memory}", self._files or [text + memory])
         self._plain = self._read_here(plan)
 
-    def _read_here(self, plan: Any) -> ParquetSource | None:
+    def _read_here(self, plan: object) -> ParquetSource | None:
         """Return a source that reads the Parquet files of a plan itself; None if the plan does
         more.
 
@@ -86,7 +86,7 @@ class LazySource(Source):
         return None
 
     @staticmethod
-    def _find_paths(plan: Any) -> list[str]:
+    def _find_paths(plan: object) -> list[str]:
         """Return all paths in a plan; refuse one on another machine."""
         found = plans.paths_in(plan)
         elsewhere = next((path for path in found if "://" in path), None)
@@ -113,7 +113,7 @@ class LazySource(Source):
         }
         return sorted(file for file in known if not os.path.isdir(file))
 
-    def _scan(self, names: list[str]) -> Iterator[Any]:
+    def _scan(self, names: list[str]) -> ArrowTables:
         """Yield tables of Arrow with the columns ``names``, run by polars or read from Parquet
         files."""
         if self._plain is not None:

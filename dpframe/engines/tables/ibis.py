@@ -71,7 +71,7 @@ def _check_operations(table: Any) -> None:
             raise make_refusal(FoundHazard("first", type(node).__name__.upper()))
 
 
-def _compile(backend: Any, write: Callable[[], Any]) -> Any:
+def _compile(backend: Any, write: Callable[[], object]) -> Any:
     """Return what ``write`` returns: an ibis expression as its backend takes it.
 
     If that fails, the message of ibis or of the backend is not shown.
@@ -122,7 +122,7 @@ BACKENDS: dict[str, Callable[[Any, Any], Source]] = {
 # The entry of the catalogue ----------------------------------------------------------------------
 
 
-def _make_example(table: Any, folder: Path) -> Any:
+def _make_example(table: object, folder: Path) -> Any:
     base = import_module("ibis").duckdb.connect(str(folder / "t.duckdb"))
     base.con.execute(f"CREATE TABLE t AS SELECT * FROM '{write_example_files(table, folder)}'")
     return base.table("t")

@@ -7,7 +7,7 @@ What is written to such a table later is another version, and is not seen here.
 from __future__ import annotations
 
 import os
-from collections.abc import Hashable, Iterable, Iterator
+from collections.abc import Hashable, Iterable
 from contextlib import suppress
 from importlib import import_module
 from pathlib import Path
@@ -15,7 +15,7 @@ from typing import Any, ClassVar
 from urllib.parse import unquote
 
 from dpframe._errors import BadType, BadValue
-from dpframe.engines.sources import Source, stats_of
+from dpframe.engines.sources import ArrowTables, Source, stats_of
 from dpframe.engines.steadiness import NO_QUERY, Answers, HazardAnswer
 from dpframe.engines.tables.arrow import scan_dataset
 from dpframe.engines.tables.kinds import TableKind, register_kind
@@ -64,7 +64,7 @@ class DeltaSource(Source):
         self._names = [os.path.join(root, unquote(f)) for f in self._files]
         super().__init__(self._dataset.schema, uri, self._names)
 
-    def _scan(self, names: list[str]) -> Iterator[Any]:
+    def _scan(self, names: list[str]) -> ArrowTables:
         yield from scan_dataset(self._dataset, names)
 
     def version(self) -> Hashable:
@@ -110,7 +110,7 @@ class IcebergSource(Source):
     def _scanning(self, names: tuple[str, ...]) -> Any:
         return self._table.scan(snapshot_id=self._snapshot, selected_fields=names)
 
-    def _scan(self, names: list[str]) -> Iterator[Any]:
+    def _scan(self, names: list[str]) -> ArrowTables:
         pa: Any = import_module("pyarrow")
         for batch in self._scanning(tuple(names)).to_arrow_batch_reader():
             yield pa.table(batch.columns, names=batch.schema.names)

@@ -147,7 +147,7 @@ def plan_of(lazy: Any) -> Any:
     )
 
 
-def paths_in(plan: Any) -> list[str]:
+def paths_in(plan: object) -> list[str]:
     """Return the paths of the files that a polars plan reads."""
     found = []
     for kind, node in _walk_entries(plan):
@@ -156,12 +156,12 @@ def paths_in(plan: Any) -> list[str]:
     return [path.removeprefix("file://") for path in found]
 
 
-def holds_rows(plan: Any) -> bool:
+def holds_rows(plan: object) -> bool:
     """Return whether a polars plan has a frame in memory."""
     return any(kind == "DataFrameScan" for kind, _ in _walk_operations(plan))
 
 
-def reads_lake(plan: Any) -> bool:
+def reads_lake(plan: object) -> bool:
     """Return whether a polars plan reads a table of Delta or Iceberg.
 
     Such a LazyFrame is refused, since its plan does not tell the version of the table.
@@ -173,14 +173,14 @@ def reads_lake(plan: Any) -> bool:
     )
 
 
-def queries_in(plan: Any) -> list[str]:
+def queries_in(plan: object) -> list[str]:
     """Return the SQL texts in a polars plan that polars has not resolved yet."""
     return [
         node["query"] for kind, node in _walk_operations(plan) if kind == "SQL" and "query" in node
     ]
 
 
-def hazards_in(plan: Any) -> Iterator[FoundHazard]:
+def hazards_in(plan: object) -> Iterator[FoundHazard]:
     """Yield the hazards of a polars plan, each with the name of its operation.
 
     Hazards are what makes two scans differ, or makes a row of several rows. An unknown operation
@@ -212,7 +212,7 @@ def hazards_in(plan: Any) -> Iterator[FoundHazard]:
         )
 
 
-def _find_node_hazards(kind: str, node: Any) -> Iterator[FoundHazard]:
+def _find_node_hazards(kind: str, node: object) -> Iterator[FoundHazard]:
     """Yield the hazards that the options of one operation show, such as a slice.
 
     ``kind`` is the name of the operation, and ``node`` its content in the plan.
@@ -233,7 +233,7 @@ def _find_node_hazards(kind: str, node: Any) -> Iterator[FoundHazard]:
             yield FoundHazard("first", "SLICE")
 
 
-def _loses_order(kind: str, node: Any) -> str | None:
+def _loses_order(kind: str, node: object) -> str | None:
     """Return the name of an operation that returns rows in any order; None for other operations.
 
     ``kind`` is its name, and ``node`` its content in the plan.
@@ -252,7 +252,7 @@ def _loses_order(kind: str, node: Any) -> str | None:
     return None
 
 
-def _walk_entries(plan: Any) -> Iterator[tuple[str, Any]]:
+def _walk_entries(plan: object) -> Iterator[tuple[str, Any]]:
     """Yield the key and the value of every entry at any depth of a plan."""
     todo = [plan]
     while todo:
@@ -262,7 +262,7 @@ def _walk_entries(plan: Any) -> Iterator[tuple[str, Any]]:
         todo += one.values() if isinstance(one, dict) else one if isinstance(one, list) else []
 
 
-def _walk_operations(plan: Any) -> Iterator[tuple[str, Any]]:
+def _walk_operations(plan: object) -> Iterator[tuple[str, Any]]:
     """Yield the name and the content of each operation in a plan and in its expressions."""
     todo = [plan]
     while todo:
@@ -280,7 +280,7 @@ def _walk_operations(plan: Any) -> Iterator[tuple[str, Any]]:
             todo += [value for key, value in one.items() if key not in _OPTIONS]
 
 
-def _find_operands(kind: str, node: Any) -> Any:
+def _find_operands(kind: str, node: object) -> Any:
     """Return the part of an operation that may hold further operations; None for sources and
     constants."""
     if kind in _LEAVES:
@@ -290,7 +290,7 @@ def _find_operands(kind: str, node: Any) -> Any:
     return list(node.values()) if kind == "Agg" and isinstance(node, dict) else node
 
 
-def _names(kind: str, node: Any) -> list[str]:
+def _names(kind: str, node: object) -> list[str]:
     """Return the name of an operation, and the names inside it of the function that it calls.
 
     ``kind`` is its name, and ``node`` its content in the plan.
@@ -326,7 +326,7 @@ def _is_rowwise(kind: str, node: Any, names: list[str]) -> bool:
     return names[-1] in _OWN_CELLS
 
 
-def _has_callback(kind: str, node: Any) -> bool:
+def _has_callback(kind: str, node: object) -> bool:
     """Return whether an operation calls Python code.
 
     The plan holds such code as bytes, which `plan_of` replaces by a mark.
@@ -340,7 +340,7 @@ def _has_callback(kind: str, node: Any) -> bool:
     )
 
 
-def _adds_exactly(kind: str, node: Any) -> bool:
+def _adds_exactly(kind: str, node: object) -> bool:
     """Return whether an aggregate is certainly a sum of integers, decimals or truth values.
 
     Such a sum is the same in every order of the rows. ``kind`` is the aggregate's name, and

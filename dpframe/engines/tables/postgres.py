@@ -9,7 +9,7 @@ from typing import Any, ClassVar
 
 from dpframe._errors import BadType, BadValue, SessionError
 from dpframe._sizes import SIZES
-from dpframe.engines.sources import Counting, Source, quote_name
+from dpframe.engines.sources import ArrowTables, Counting, Source, quote_name
 from dpframe.engines.sql.databases import PostgresDatabase
 from dpframe.engines.sql.dialects import OURS
 from dpframe.engines.steadiness import Answers, FoundHazard, HazardAnswer, judge
@@ -177,7 +177,7 @@ class PostgresSource(Source):
         columns = ", ".join(f"{text} AS {quote_name(name)}" for name, text in self._counted.items())
         return Counting(PostgresDatabase(self._connection), f"(SELECT {columns} FROM {self._name})")
 
-    def _scan(self, names: list[str]) -> Iterator[Any]:
+    def _scan(self, names: list[str]) -> ArrowTables:
         """Yield tables of Arrow with the columns ``names``.
 
         A cursor on the server hands over rows as they are fetched.

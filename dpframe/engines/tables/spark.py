@@ -18,13 +18,13 @@ from typing import Any, ClassVar
 from urllib.parse import unquote
 from uuid import uuid4
 
-import pandas as pd
-
 from dpframe._cells.columns import prepare
 from dpframe._errors import BadType, BadValue
 from dpframe._expr import Column
 from dpframe._sizes import SIZES
+from dpframe._types import Series
 from dpframe.engines.sources import (
+    ArrowTables,
     Counting,
     Source,
     Task,
@@ -136,7 +136,7 @@ class SparkSource(Source):
         if self._view is not None:
             self._spark.sparkSession.catalog.dropTempView(self._view)
 
-    def _scan(self, names: list[str]) -> Iterator[Any]:
+    def _scan(self, names: list[str]) -> ArrowTables:
         pa: Any = import_module("pyarrow")
         rows = self._some(names).mapInArrow(_as_bytes, "found binary").toLocalIterator()
         for row in rows:
@@ -306,7 +306,7 @@ def _counting(
             """Return the number of the waiting rows and the task's result on them, pickled in a row
             of bytes."""
             table = pa.concat_tables(waiting)
-            some: dict[int, pd.Series[Any]] = {
+            some: dict[int, Series] = {
                 place: series_of(table.column(i)) for i, place in enumerate(columns)
             }
             made = task(parts.engine_of(some, table.num_rows, key))

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from dpframe._cells.columns import NAT, Vector, as_floats
 from dpframe._expr import WITHIN, Key, Within
+from dpframe._types import Array
 from dpframe.engines.people import Codes, count_each, encode_values, widen
 from dpframe.engines.within.rows import (
     NO_ROW,
@@ -194,7 +195,7 @@ class Cells:
                 null[to] = False if v.null is None else v.null[source]
         return Vector(v.kind, values, null, v.categories)
 
-    def _scatter(self, values: NDArray[Any], rows: Places) -> Vector:
+    def _scatter(self, values: Array, rows: Places) -> Vector:
         """Return a column with these numbers in some rows, null in the others."""
         found = np.full(self.layout.rows, np.nan)
         found[rows] = values
@@ -499,7 +500,7 @@ class Cells:
         return Vector("bool", again)
 
 
-def _find_bound(dtype: np.dtype[Any], upper: bool) -> Any:
+def _find_bound(dtype: np.dtype[Any], upper: bool) -> bool | int | float:
     """Return the greatest value that a dtype can hold if ``upper``, else the least one."""
     if dtype.kind == "b":
         return upper

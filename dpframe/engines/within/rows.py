@@ -14,6 +14,7 @@ from dpframe._cells.columns import Vector
 from dpframe._cells.texts import order_of, text_of
 from dpframe._expr import Expr, Key
 from dpframe._sizes import SIZES
+from dpframe._types import Array
 from dpframe.engines.people import Codes, count_each, encode_values, text_of_scalar, widen
 
 if TYPE_CHECKING:
@@ -32,9 +33,9 @@ class RowsByPerson:
     """
 
     rows: int  # of the frame
-    whose: NDArray[Any]  # the number of each row's person, whether or not the row counts
+    whose: Array  # the number of each row's person, whether or not the row counts
     size: int  # how many people there are
-    codes: NDArray[Any]  # the number of each row's person, -1 where the row does not count
+    codes: Array  # the number of each row's person, -1 where the row does not count
 
     def __init__(
         self,
@@ -91,7 +92,7 @@ class RowsByPerson:
         return np.asarray(np.cumsum(self.counts) - self.counts)
 
     @cached_property
-    def people(self) -> NDArray[Any]:
+    def people(self) -> Array:
         """The number of the person of each row in `order`."""
         return np.repeat(np.arange(self.size, dtype=np.min_scalar_type(self.size)), self.counts)
 
@@ -178,7 +179,7 @@ def sort_places(vector: Vector, key: Key, rows: Places | None) -> Places:
     return np.concatenate(parts if key.nulls_last else parts[::-1])
 
 
-def _sort_values(values: NDArray[Any]) -> Places:
+def _sort_values(values: Array) -> Places:
     """Return the order in which values ascend, as a stable `numpy.argsort` does.
 
     Whole numbers of a narrow range are sorted faster.

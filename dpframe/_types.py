@@ -1,4 +1,4 @@
-"""Names of types that the signatures of answers share."""
+"""Names of types that signatures share."""
 
 from __future__ import annotations
 
@@ -19,5 +19,7 @@ Bools: TypeAlias = NDArray[np.bool_]
 Places: TypeAlias = NDArray[np.intp]
 
 Raw: TypeAlias = tuple[Any, ...]  # the arrays of noisy integers, or of texts, that left the door
-Json: TypeAlias = dict[str, Any]  # an object of JSON, as a receipt holds it
+Json: TypeAlias = dict[str, Any]  # an object of JSON, as receipts, records and cards hold it
 Ends: TypeAlias = tuple[NDArray[Any], NDArray[Any]]  # the lower and the upper ends of intervals
+Values: TypeAlias = tuple[Any, ...]  # that the cells of an expression can take
+Arguments: TypeAlias = tuple[Any, ...]  # of a call, by position
