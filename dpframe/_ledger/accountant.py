@@ -538,17 +538,20 @@ class Accountant:
     def recall(
         self, label: Label, shares: Iterable[str] = ()
     ) -> tuple[Plan, tuple[Any, ...]] | None:
-        """Return the recorded plan and noisy numbers of a question that was paid before, or None. A
-        named question is found at any price; others at this price, or as one of ``shares``.
+        """Return the recorded plan and noisy numbers of a question that was paid before, or None.
 
-        A record that is found by a digest is compared with the whole question.
+        ``label`` holds the digests of the question and of its price. A named question is found at
+        any price. Others are found at this price, or under a key in ``shares``: the keys of the
+        question at the prices of equal shares that it may have been paid with before. What is found
+        by a digest is compared with the whole question.
         """
         if self._file is None:
             return None
         with self._alone():
             self._sync()
             text = find_answer(label, self._answers, self._names)
-            if text is None and label.question in self._answers:  # at some price
+            # Whether the question was answered at some price, before the shares are computed.
+            if text is None and label.question in self._answers:
                 text = next(filter(None, map(self._answers.get, shares)), None)
             body = None if text is None else json.loads(text)
             if body is not None and not label.asks(body):

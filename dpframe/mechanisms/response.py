@@ -131,7 +131,11 @@ def round_to_points(steps: NDArray[np.int64], width: int, points: int) -> Codes:
 
 def spread(response: Response, t: float) -> float:
     """Return the variance of the unbiased estimate of a number t in [0, 1] from one randomized
-    report. The number is rounded to k points at random, and then randomized by ``response``."""
+    report.
+
+    The number is rounded at random to one of k points, and then randomized by ``response``. Both
+    steps add variance: ``within`` is that of the rounding.
+    """
     m = response.k - 1
     part = t * m - math.floor(t * m)
     within = part * (1 - part) / m**2
@@ -143,8 +147,11 @@ def spread(response: Response, t: float) -> float:
 
 @lru_cache(maxsize=256)
 def points_for(epsilon: Fraction) -> int:
-    """Return the number of grid points to round a value to before it is randomized. It has the
-    least worst variance of all, and follows from epsilon alone."""
+    """Return the number of grid points to round a value to before it is randomized.
+
+    It has the smallest variance at the worst value, and follows from epsilon alone. That variance
+    falls and then rises with the number of points, so the search stops when it rises.
+    """
     best, least = 2, math.inf
     for points in range(2, POINTS + 1):
         response = Response(epsilon, points)
@@ -159,8 +166,11 @@ def points_for(epsilon: Fraction) -> int:
 
 def worst_spread(response: Response) -> float:
     """Return the largest variance of an estimate from one report, over all numbers t in [0, 1].
-    Between two points the variance is a parabola that bends down. Its two halves mirror each other,
-    so one is searched."""
+
+    It is the largest `spread`. Between two neighbouring points that is a parabola in t that bends
+    down. ``tops`` has where these parabolas have their tops, each moved into its interval. The
+    variance at t is that at 1 - t, so half of the intervals are searched.
+    """
     m, lies, truthful = response.k - 1, response.lies, response.kept
     tops = ((2 * i + 1) / m - lies for i in range(m // 2 + 1))
     inside = (min(max(top / (2 * truthful), i / m), (i + 1) / m) for i, top in enumerate(tops))

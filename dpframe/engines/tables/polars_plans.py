@@ -188,7 +188,7 @@ def hazards_in(plan: Any) -> Iterator[FoundHazard]:
     """
     in_order, losing = None, None
     for kind, node in _walk_operations(plan):
-        names = _names(kind, node)
+        names = _list_operation_names(kind, node)
         for name in names:
             if name in _CHANCE or (name == "Rank" and '"Random"' in json.dumps(node)):
                 yield FoundHazard("chance", "RANDOM RANK" if name == "Rank" else name.upper())
@@ -290,10 +290,12 @@ def _find_operands(kind: str, node: Any) -> Any:
     return list(node.values()) if kind == "Agg" and isinstance(node, dict) else node
 
 
-def _names(kind: str, node: Any) -> list[str]:
-    """Return the name of an operation, and the names inside it of the function that it calls.
+def _list_operation_names(kind: str, node: Any) -> list[str]:
+    """Return the name of an operation, and then the names of the function that it calls.
 
-    ``kind`` is its name, and ``node`` its content in the plan.
+    ``kind`` is the name, and ``node`` the content of the operation in the plan. A function in one
+    of the `_FAMILIES` is nested there: {"Function": {"function": {"StringExpr": "Uppercase"}}} is
+    ["Function", "StringExpr", "Uppercase"].
     """
     inner = (
         node.get("function")
@@ -312,7 +314,7 @@ def _names(kind: str, node: Any) -> list[str]:
 def _is_rowwise(kind: str, node: Any, names: list[str]) -> bool:
     """Return whether an operation makes each row of one row alone.
 
-    ``kind`` is its name, ``node`` its content in the plan, and ``names`` what `_names` returns.
+    ``kind`` is its name, ``node`` its content in the plan, and ``names`` what `_list_operation_names` returns.
     """
     if kind == "MapFunction":
         return names[-1] in _ROWWISE
