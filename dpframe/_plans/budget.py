@@ -105,32 +105,38 @@ class Budget:
     @cached_property
     def fits(self) -> Fraction:
         """`remaining`, as an exact number."""
-        return self._largest(self._make_admission_test(self._charge_pure))
+        return self._find_largest_epsilon(self._make_admission_test(self._charge_pure))
 
     def _charge_pure(self, epsilon: Fraction) -> Charge:
         """Return the charge of a question with pure noise that asks for this epsilon."""
         bought = self.rule.worth(epsilon, self._now).epsilon
         return Charge(((PureDP(epsilon if bought is None else bought), 1),))
 
-    def _make_admission_test(self, at: Callable[[Fraction], Charge]) -> Callable[[Fraction], bool]:
+    def _make_admission_test(
+        self, charge_at: Callable[[Fraction], Charge]
+    ) -> Callable[[Fraction], bool]:
         """Return a function that tells whether a question still fits if it is asked at an epsilon.
 
-        ``at`` returns the charge of the question at an epsilon.
+        ``charge_at(epsilon)`` returns the charge of the question.
         """
 
         def admits(epsilon: Fraction) -> bool:
             """Return whether the budget still allows the question at this epsilon."""
             try:
                 return (
-                    self.state is not None and self.rule.after(self.state, at(epsilon)) is not None
+                    self.state is not None
+                    and self.rule.after(self.state, charge_at(epsilon)) is not None
                 )
             except (BudgetError, BadValue):  # too little to answer the question
                 return False
 
         return admits
 
-    def _largest(self, admits: Callable[[Fraction], bool]) -> Fraction:
-        """Return the largest epsilon for which ``admits`` is true, rounded down, or 0."""
+    def _find_largest_epsilon(self, admits: Callable[[Fraction], bool]) -> Fraction:
+        """Return the largest epsilon for which ``admits`` is true, rounded down, or 0.
+
+        What is left of the plain sum is tried first, since it often is the answer exactly.
+        """
         least, most = Fraction(0), self.rule.limits.epsilon
         if self.state is None:
             return least
@@ -357,7 +363,7 @@ class Budget:
                     else " No delta is left."
                 )
         admits = self._make_admission_test(self._charge_pure if at is None else at)
-        fits = self._largest(admits)
+        fits = self._find_largest_epsilon(admits)
         if fits * 10_000 < self.rule.limits.epsilon:
             return " Next to nothing is left." if fits else " No epsilon is left."
         texts = (_format_rounded_down(fits, digits) for digits in range(6, 0, -1))

@@ -82,8 +82,12 @@ def enclose_output(
     plan: Plan, raw: tuple[Any, ...], place: int, level: float, about: About = NOISE
 ) -> tuple[Any, Any]:
     """Return the confidence interval of one output of a release, as the low and the high end of
-    each group. ``place`` is the index of the output. ``about`` says whether noise alone is covered,
-    or the sampling of a population too."""
+    each group.
+
+    ``place`` is the index of the output. ``about`` says whether noise alone is covered, or the
+    sampling of a population too. If a threshold decided which groups are shown, each group has a
+    confidence level of its own, by which its interval covers with probability ``level``.
+    """
     cell = plan.cells[place]
     aggregate = AGGREGATES[cell.aggregate]
     if aggregate.picks:
@@ -93,11 +97,11 @@ def enclose_output(
         ends = aggregate.population if about.population else aggregate.interval
         return show_ends(cell, *ends(get_noisy_sums(plan, raw, cell), level))
     low, high = np.empty(len(levels)), np.empty(len(levels))
-    for at_level in np.unique(levels):
-        in_level = levels == at_level
+    for one_level in np.unique(levels):
+        in_level = levels == one_level
         integers = tuple(part[:, in_level] for part in raw)
         low[in_level], high[in_level] = aggregate.interval(
-            get_noisy_sums(plan, integers, cell), float(at_level)
+            get_noisy_sums(plan, integers, cell), float(one_level)
         )
         if aggregate.least_shown is not None:
             # Groups that a threshold shows have large noise. Upper ends need no correction.
@@ -138,10 +142,10 @@ def _enclose_chosen_quantile(
 
 
 def find_shown_levels(plan: Plan, raw: tuple[Any, ...], level: float) -> NDArray[np.float64] | None:
-    """Return for each group found by a threshold the confidence level to use, so that its interval
-    covers with probability ``level``.
+    """Return, for each group that a threshold has shown, the confidence level to compute its
+    interval with.
 
-    It is None if there is no threshold.
+    The interval then covers with probability ``level``. Return None if there is no threshold.
     """
     for part, integers in zip(plan.parts, raw, strict=False):
         levels: NDArray[np.float64] | None = part.noise.levels(integers, level)

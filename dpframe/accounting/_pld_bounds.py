@@ -282,15 +282,17 @@ def _steer(values: Floats, h: float, m: int, cuts: Sequence[int]) -> Floats:
     the chord to 1 at e**s = 0, and V to its right is at most its last value.
     """
     n, reach = len(values), m * h
+    # V(s - t) and V(s - t + m h) for each t in the cuts (rows) and each s (columns).
     left = 1 - (1 - values[0]) * np.exp(-h * np.arange(m, 0, -1))
     padded = np.concatenate((left, values, np.full(m, values[-1])))
     c = np.array(cuts)
     down = np.stack([padded[m - i : m - i + n] for i in cuts])
     up = np.stack([padded[2 * m - i : 2 * m - i + n] for i in cuts])
     scale = -math.expm1(-reach)
-    p = (-np.expm1(c * h - reach) / scale)[:, None]
+    p = (-np.expm1(c * h - reach) / scale)[:, None]  # p_t
     gap = down - up
     best: Floats = np.max(up + p * gap, axis=0)
+    # Within each cell, by the chords: ``rise`` and ``bend`` are the changes of ``up`` and ``gap``.
     shrink = -np.expm1(-np.diff(c) * h)[:, None]
     beta = (np.exp(c[:-1] * h - reach) / scale)[:, None]
     rise, bend, gap, up, p = np.diff(up, axis=0), np.diff(gap, axis=0), gap[:-1], up[:-1], p[:-1]

@@ -358,16 +358,17 @@ class _Step:
         S stands for the probability ``spare`` in the inequality. B is integrated by quadrature over
         ``past``, s less mu', and both factors are kept as logarithms, so that nothing overflows.
         """
-        v, left = self.variance, math.sqrt(self.variance)
-        width = self.cost / (self.mu + left)
+        v, left = self.variance, math.sqrt(self.variance)  # mu'**2 and mu'
+        width = self.cost / (self.mu + left)  # mu - mu', the length of the interval
+        # How much the exponent changes over the interval; with it grows the number of panels.
         swing = self.cost / 8 + float(x.max()) ** 2 * v / (self.mu * self.mu) * self.cost / 2
         folds = math.log(self.mu / left)
         panels = math.ceil(6 * folds + min(swing, 1e3) * (1 + 2 * folds)) + 1
-        # panels of equal ratio: the integrand is singular at 0 only
+        # The panels have ends of equal ratios, since the integrand is singular at 0 only.
         marks = left * np.expm1(np.arange(panels + 1) / panels * math.log1p(width / left))
         size = np.diff(marks)[:, None]
         past = marks[:-1, None] + size * (NODES + 1) / 2
-        grown = (past * (2 * left + past)).ravel()
+        grown = (past * (2 * left + past)).ravel()  # s**2 - mu'**2
         shift = v * grown / (v + grown)
         exponent = -grown / 8 + x[:, None] ** 2 / 2 * shift
         top = exponent.max(axis=1)

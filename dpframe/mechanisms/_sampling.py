@@ -346,8 +346,12 @@ class _Inversion(NamedTuple):
         return least
 
     def magnitude(self, word: int) -> int:
-        """Return the magnitude that one uniform 64-bit word stands for. Doubles decide it where
-        they can, and exact arithmetic elsewhere."""
+        """Return the magnitude N that one uniform 64-bit word stands for.
+
+        The upper 63 bits of the word begin U, and N is the integer part of ``scale * -ln U +
+        shift``. If that is nearer to a whole number than the error of doubles (``slack``), or U is
+        too small, `resolve` finds N exactly.
+        """
         digits = word >> 1
         if digits < _COARSE:
             return self.resolve(digits, 0)

@@ -312,9 +312,11 @@ def _list_operation_names(kind: str, node: Any) -> list[str]:
 
 
 def _is_rowwise(kind: str, node: Any, names: list[str]) -> bool:
-    """Return whether an operation makes each row of one row alone.
+    """Return whether each row of an operation's result follows from one row of its input.
 
-    ``kind`` is its name, ``node`` its content in the plan, and ``names`` what `_list_operation_names` returns.
+    ``kind`` is the name of the operation, ``node`` its content in the plan, and ``names`` what
+    `_list_operation_names` returns. In a family all functions are so, but for those that
+    `_FAMILIES` lists. ``is_in`` is so for a list of constants.
     """
     if kind == "MapFunction":
         return names[-1] in _ROWWISE
