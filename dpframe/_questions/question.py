@@ -123,20 +123,19 @@ def show_ends(cell: Cell, low: Array, high: Array) -> tuple[Any, Any]:
 def _enclose_chosen_quantile(
     plan: Plan, raw: tuple[Any, ...], cell: Cell, level: float, about: About
 ) -> tuple[Any, Any]:
-    """Return the confidence interval of a quantile that a noisy choice found. Other quantiles
-    chosen in the same release narrow it.
+    """Return the confidence interval of a quantile that a noisy choice found: the low and the high
+    end of each group.
 
-    All quantiles of the release are bounded at once, each at its share of the risk. For a
+    ``about`` has the levels of all quantiles in the release, which bound one another. Without them
+    there is no interval. All quantiles are bounded at once, each at its share of the risk. For a
     population, half of the risk goes to sampling.
     """
     aggregate, m = AGGREGATES[cell.aggregate], get_noisy_sums(plan, raw, cell)
     if not about.levels:
         return aggregate.interval(m, level)
     choices = [(c.constants["place"], q) for c, q in zip(plan.cells, about.levels, strict=True)]
-    risk, chosen = (
-        (1 - level) * (0.5 if about.population else 1.0),
-        [q for _, q in sorted(set(choices))],
-    )
+    risk = (1 - level) * (0.5 if about.population else 1.0)
+    chosen = [q for _, q in sorted(set(choices))]
     ranks = plan._ranks(cell, 1 - risk / len(chosen))
     return enclose_by_other_levels(m, chosen, ranks, level, about)
 

@@ -106,12 +106,13 @@ class Tight(Filter):
         return None if epsilon is None and left is None else Either(epsilon, left, lost, room)
 
     def _room_without_gaussian(self, state: Either) -> Fraction:
-        """Return the sum of failures that the plain sum may have if the Gaussian budget ends now.
+        """Return the largest sum of failures that the plain sum allows if the Gaussian budget ends
+        now.
 
-        It is the reserve and the delta that the Gaussian budget has not spent. At the start that is
-        all of delta. Later it is at least the delta of G(mu) at E + S, where mu is left, E is the
-        epsilon of the budget, and S the plain sum: the losses so far add up to at most S. The
-        factors near 1 round it down.
+        It is the reserve, plus the delta that the Gaussian budget can no longer spend. Before the
+        first debit that is all of delta. Later a lower bound on it is the delta of G(mu) at epsilon
+        E + S, where mu is what is left, E the epsilon of the budget, and S the plain sum, which the
+        losses so far do not exceed. The factors near 1 round it down.
         """
         if state == self.start():
             return self.limits.delta

@@ -280,9 +280,10 @@ def _below(kinds: Sequence[_Kind], theta: float, low: float, variance: float) ->
     """
     if low <= sum(k.uses * float(k.sketch.at[0]) for k in kinds):
         return 0.0
-    s = _steps(kinds, variance)
+    steps = _steps(kinds, variance)
     here = float(_cumulant(kinds, np.array([theta]))[0])
-    return math.exp(min(0.0, float((_cumulant(kinds, theta - s) - here + s * low).min())))
+    # P[L < low] <= E exp(s (low - L)) for each s > 0, and the tilt divides by exp(here).
+    return math.exp(min(0.0, float((_cumulant(kinds, theta - steps) - here + steps * low).min())))
 
 
 def _compose(

@@ -205,7 +205,13 @@ def find(
     frame_draws: Any, neighbour_draws: Any, shape: AnswerShape, delta: float, score: Score | None
 ) -> Event:
     """Return the event that shows the largest privacy loss on these draws, in either direction.
-    ``score`` is a user's function of answers; without one, many functions are tried."""
+
+    An event is a statement about an answer, such as "its score is at least 3". The draws are
+    answers for the frame and for its neighbour, and ``shape`` tells how they are read. Each of many
+    thresholds is tried for each score, with the relations >=, <= and ==. ``delta`` is that of the
+    claimed guarantee. ``score`` is a user's function of answers; without one, many functions are
+    tried. Labels are ranked, so that an event is a set of labels.
+    """
     labels: list[Any] = []
     if score is not None:
         candidates = [("score", score)]
@@ -251,13 +257,13 @@ def find(
                             score is not None,
                         )
     if labels and math.isfinite(event.threshold):
-        at = int(event.threshold)
+        rank = int(event.threshold)
         chosen = (
-            labels[at : at + 1]
+            labels[rank : rank + 1]
             if event.relation == "=="
-            else labels[at:]
+            else labels[rank:]
             if event.relation == ">="
-            else labels[: at + 1]
+            else labels[: rank + 1]
         )
         inside = frozenset(chosen)
 

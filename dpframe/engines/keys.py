@@ -111,7 +111,10 @@ def _of_range(values: NDArray[Any], low: int, high: int) -> KeyCodes:
     first = np.array(low % 2**64, dtype=np.uint64).astype(codes.dtype)
 
     def fill(share: slice) -> NDArray[np.bool_]:
-        """Write the codes of a share of the rows, and return which codes occur in it."""
+        """Write the codes of a share of the rows, and return which codes occur in it.
+
+        A code is a value less ``low``, the least value of the column.
+        """
         there = np.zeros(size, dtype=bool)
         for rows in split_blocks(share):
             own = codes[rows]

@@ -361,7 +361,10 @@ class _Inversion(NamedTuple):
         return n if n == int(t + slack) else self.resolve(digits, n)
 
     def magnitudes(self, words: Words) -> Integers:
-        """Return the magnitudes that many uniform 64-bit words stand for, exactly."""
+        """Return the magnitudes that many uniform 64-bit words stand for.
+
+        It is `magnitude` for an array: doubles decide most words, and `resolve` the others.
+        """
         digits = words >> np.uint64(1)
         t = minus_log(digits.astype(np.float64), 63)
         t *= self.scale

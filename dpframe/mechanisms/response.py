@@ -71,20 +71,27 @@ class Response(Pure):
         return self.kept + self.lies / self.k
 
     def interval(self, times: int, bits: int) -> tuple[int, int]:
-        """Return integers that enclose ``2**bits times / (e**epsilon + k - 1)``, at most 2 apart.
-        Coins with that probability are drawn from them; ``times`` is 1 or ``k``."""
+        """Return two integers, at most 2 apart, that enclose ``2**bits p``.
+
+        Here p is ``times / (e**epsilon + k - 1)``, the probability of a coin that `_coins.coins`
+        throws. ``times`` is 1 or ``k``.
+        """
         more = bits + 24
         low, high = exp_interval(self.epsilon.numerator, self.epsilon.denominator, more)
-        unit, other_values = 1 << more, self.k - 1  # times q / (1 + (k - 1) q) grows with q
+        # With q = e**-epsilon, p is times q / (1 + (k - 1) q), which grows with q.
+        unit, other_values = 1 << more, self.k - 1
         return (
             (times * low << bits) // (unit + other_values * low),
             -((-times * high << bits) // (unit + other_values * high)),
         )
 
     def respond(self, places: Codes) -> Codes:
-        """Return a randomized report for each row, a number from 0 to k - 1. ``places`` has 1 + the
-        index of a row's value, or 0 if its value is not listed. A row without a listed value gets a
-        uniform report."""
+        """Return a randomized report for each row, a number from 0 to k - 1.
+
+        ``places`` has 1 + the index of a row's value, or 0 if its value is not listed. A report is
+        the index of the value, or uniform over all values with the probability `lies`. A row
+        without a listed value always gets a uniform report.
+        """
         n = len(places)
         reports: Any = np.empty(n, dtype=np.uint8 if self.k <= 2**8 else np.uint16)
         np.subtract(places, 1, out=reports, casting="unsafe")

@@ -91,7 +91,7 @@ def _read_local(wall: Array, zone: str | None, missing: bool = False) -> Array:
 
 
 def _align_ticks(x: Vector, y: Vector) -> tuple[Array, Array, str]:
-    """Return the integer times of two columns in their finer resolution, and its unit.
+    """Return the ticks of two columns of times in the finer of their resolutions, and its unit.
 
     A time that the finer resolution cannot hold is null.
     """
