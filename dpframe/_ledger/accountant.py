@@ -474,12 +474,14 @@ class Accountant:
         plans: Sequence[Plan],
         declarations: Sequence[Declared] = (),
         name: str | None = None,
-        at: Callable[[Fraction], Charge] | None = None,
+        charge_at: Callable[[Fraction], Charge] | None = None,
     ) -> None:
         """Charge the budget for some plans before they are answered, or raise `BudgetExceeded` and
-        charge nothing. The declarations that the plans rely on are recorded with the charge.
+        charge nothing.
 
-        ``at`` gives the charge of the question at another epsilon, to say which one would fit.
+        ``declarations`` are those that the plans rely on; they are recorded with the charge.
+        ``name`` is that of the answer. ``charge_at(epsilon)`` returns the charge of the question at
+        another epsilon, to say which one would fit.
         """
         charge = plans[0].charge if len(plans) == 1 else charge_for(plans)
         with self._alone():
@@ -518,7 +520,7 @@ class Accountant:
             tell(logging.WARNING, "refused", self, "; ".join(plan.question for plan in plans))
         # Outside of the lock: the search for a price that would fit takes time, and asks this
         # budget for prices.
-        raise BudgetExceeded(budget._refusal(charge, at))
+        raise BudgetExceeded(budget._refusal(charge, charge_at))
 
     def record(
         self, label: Label, plan: Plan, raw: Sequence[Any], vectors: Sequence[str] = ()

@@ -322,7 +322,9 @@ class Budget:
             f"<div>{meter}<small>{escape(self._text())}; a share is {self.share:.4g}</small></div>"
         )
 
-    def _refusal(self, charge: Charge, at: Callable[[Fraction], Charge] | None = None) -> str:
+    def _refusal(
+        self, charge: Charge, charge_at: Callable[[Fraction], Charge] | None = None
+    ) -> str:
         """Return the text of the error for a debit that does not fit.
 
         ``at`` returns the charge of the question at another epsilon, or is None.
@@ -331,7 +333,7 @@ class Budget:
         it.
         """
         subject = "these questions" if len(charge.losses) > 1 else "this question"
-        why = self._shortfall(charge) + self._advice(charge, at) + self._others(charge)
+        why = self._shortfall(charge) + self._advice(charge, charge_at) + self._others(charge)
         return (
             f"the budget does not allow {subject}: {why} "
             "Nothing was charged. Answers already released stay free to use and to repeat."
@@ -345,11 +347,11 @@ class Budget:
             else self.rule.refusal(self.state, charge)
         )
 
-    def _advice(self, charge: Charge, at: Callable[[Fraction], Charge] | None) -> str:
+    def _advice(self, charge: Charge, charge_at: Callable[[Fraction], Charge] | None) -> str:
         """Return a sentence with the largest delta or epsilon that would still fit; empty for a
         batch.
 
-        ``at`` returns the charge of the question at an epsilon. None stands for a question with
+        ``charge_at(epsilon)`` returns the charge of the question. None stands for a question with
         pure noise.
         """
         if len(charge.losses) > 1:
@@ -362,7 +364,7 @@ class Budget:
                     if left > 0
                     else " No delta is left."
                 )
-        admits = self._make_admission_test(self._charge_pure if at is None else at)
+        admits = self._make_admission_test(self._charge_pure if charge_at is None else charge_at)
         fits = self._find_largest_epsilon(admits)
         if fits * 10_000 < self.rule.limits.epsilon:
             return " Next to nothing is left." if fits else " No epsilon is left."

@@ -57,7 +57,12 @@ def identify_sums(
     prepared: Draft, where: Expr | None, groups: GroupForm, unit: Unit, public_rows: int | None
 ) -> Identity:
     """Return the identity of a question for sums, by which a repeated question is found in the
-    ledger. A count of rows that meet a condition has one identity, however it is written."""
+    ledger.
+
+    ``prepared`` has the statistics, ``where`` is the condition on rows, and ``groups`` the form of
+    the groups. A count of rows that meet a condition has one identity, however it is written: its
+    condition is put with that of the question.
+    """
     vectors = prepared.codes
     one = len(vectors) == 1
     condition = None

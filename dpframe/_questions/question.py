@@ -417,7 +417,9 @@ class Query(Question):
     ) -> Plan:
         """Return the plan of these outputs: which noise or choice the price buys for each vector.
 
-        No data is read. Only here the price of outputs becomes a scale of noise.
+        No data is read. The parameters are those of `Question.plan`. One of three things is bought:
+        a choice of one candidate (`buy_choice`), choices of grid points such as quantiles
+        (`buy_points`), or noise on sums (`buy_noise`).
         """
         prepared = self._prepare(unit, public_rows)
         text = str(self if self.vectors is None else self._new_outputs(unit, public_rows))

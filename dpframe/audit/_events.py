@@ -124,7 +124,11 @@ def _column(i: int) -> Score:
 
 def _scores(names: list[str], frame_draws: Any, neighbour_draws: Any) -> list[tuple[str, Score]]:
     """Return the functions of an answer whose thresholds an audit tries as events, each with its
-    name. The last is a likelihood ratio fitted to these draws."""
+    name.
+
+    They are the numbers of an answer, named by ``names``; the last bits of some; their sum; the
+    differences of neighbouring ones; and a likelihood ratio that is fitted to these draws.
+    """
     size = len(names)
     scores: list[tuple[str, Score]] = [(names[i], _column(i)) for i in range(min(size, _COLUMNS))]
     # Lengths, labels and whether something is there have no digits to look at, and no sum.
@@ -150,9 +154,13 @@ def _scores(names: list[str], frame_draws: Any, neighbour_draws: Any) -> list[tu
 
 
 def fit_likelihood_ratio(frame_draws: Any, neighbour_draws: Any) -> Score:
-    """Return a function that scores answers by their log-likelihood ratio between two sides.
-    Histograms estimate it, as if components were independent. Differences within chance are left
-    out."""
+    """Return a function that scores answers by how much more likely they are for the frame than for
+    its neighbour.
+
+    The score is a log-likelihood ratio. Histograms of the draws estimate it for each number of an
+    answer, as if numbers were independent, and the ratios are added. A ratio that chance may
+    explain counts as 0.
+    """
     tables = []
     for i in range(min(frame_draws.shape[1], _COMPONENTS)):
         a, b = (_clean(side[:, i]) for side in (frame_draws, neighbour_draws))

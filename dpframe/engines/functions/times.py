@@ -141,8 +141,8 @@ def snap(b: Block, e: ex.Call) -> Vector:
     """Return times or durations rounded down, up or to the nearest multiple of a step.
 
     Halves go to even multiples, as in pandas. A step finer than the resolution changes nothing. A
-    zoned time is rounded as wall time. ``e`` is the expression, and ``b`` has the rows to evaluate
-    it on.
+    zoned time is rounded as wall time. A result beyond the range of 64 bits is null. ``e`` is the
+    expression, and ``b`` has the rows to evaluate it on.
     """
     x, (step, _) = e.operands[0], e.args
     v = b.vector(x)

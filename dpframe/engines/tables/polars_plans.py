@@ -294,8 +294,8 @@ def _list_operation_names(kind: str, node: Any) -> list[str]:
     """Return the name of an operation, and then the names of the function that it calls.
 
     ``kind`` is the name, and ``node`` the content of the operation in the plan. A function in one
-    of the `_FAMILIES` is nested there: {"Function": {"function": {"StringExpr": "Uppercase"}}} is
-    ["Function", "StringExpr", "Uppercase"].
+    of the `_FAMILIES` is nested: {"Function": {"function": {"StringExpr": "Uppercase"}}} has the
+    names ["Function", "StringExpr", "Uppercase"].
     """
     inner = (
         node.get("function")
