@@ -327,10 +327,9 @@ class Budget:
     ) -> str:
         """Return the text of the error for a debit that does not fit.
 
-        ``at`` returns the charge of the question at another epsilon, or is None.
-
         It says what is requested, spent and left, what would fit, and which accountant would allow
-        it.
+        it. ``charge_at(epsilon)`` returns the charge of the question at another epsilon, to find
+        what would fit.
         """
         subject = "these questions" if len(charge.losses) > 1 else "this question"
         why = self._shortfall(charge) + self._advice(charge, charge_at) + self._others(charge)

@@ -238,8 +238,8 @@ class Draw:
     def with_multipliers(self, people: Numbers, m: Numbers, c: Numbers) -> Numbers:
         """Return the hash of each person with one group.
 
-        ``people`` has the number of each person, ``m`` and ``c`` the multipliers of the person's
-        group.
+        ``people`` has the number x of each person, ``m`` and ``c`` the multipliers of the person's
+        group. The hash is u (u + e) modulo P with u = x m + c, as the class explains.
         """
         u = people * m
         u += c

@@ -501,8 +501,12 @@ class _Gaussian(NamedTuple):
 
     @classmethod
     def of(cls, num: int, den: int) -> _Gaussian:
-        """Prepare a sampler of the discrete Gaussian with variance num / den. It rejects from
-        Laplace noise whose scale ``t`` is the next whole number above the deviation."""
+        """Prepare a sampler of the discrete Gaussian with variance num / den.
+
+        It rejects from discrete Laplace noise whose scale ``t`` is the next whole number above the
+        deviation. The constants of gamma are computed once: exactly as (|y| ``unit`` - num)**2 /
+        ``under``, and in doubles as (|y| - centre)**2 weight. A tiny variance gets a finite weight.
+        """
         t = math.isqrt(num // den) + 1
         unit, under = den * t, 2 * num * den * t**2
         if num >= INT64_VARIANCE * den:  # python integers: the doubles below are not used

@@ -276,7 +276,8 @@ class TruncatedThreshold(Truncated):
         """
         rate = epsilon / keys
         each, r = split_failure(failure, keys), float(rate)
-        # exp(-a k) tanh(a / 2) bounds P[X = k] from below, so no smaller cut will do.
+        # Noise X truncated to -k to k has P[X = k] >= exp(-r k) tanh(r / 2), which must be at most
+        # ``each``. So no cut k below this one will do.
         cut = (
             max(1, math.floor(math.log(math.tanh(r / 2) / each) / r))
             if math.tanh(r / 2) > each
@@ -289,6 +290,7 @@ class TruncatedThreshold(Truncated):
         if cut == 1:
             return TruncatedThreshold(rate, cut)
         high, low = _compute_chance_of_cut(r, cut - 1) * _UP, _compute_chance_of_cut(r, cut) * _UP
+        # The coin lowers the cut for this part of the keys, so that the mean chance is ``each``.
         part = (each - low) / (high - low) * (1 - 1e-9)
         return TruncatedThreshold(rate, cut, Fraction(math.floor(max(0.0, part) * _COIN), _COIN))
 
