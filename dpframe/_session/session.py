@@ -647,8 +647,8 @@ class Session:
             self.accountant.declare([DEBUGGED])
         name = ", ".join(filter(None, names)) or None
         one, *others = new.values()
-        single = not others and one.price_at is not None
-        charge_at = partial(self._charge_at, one, one.price_at) if single else None
+        price_at = None if others else one.price_at
+        charge_at = None if price_at is None else partial(self._charge_at, one, price_at)
         words = [word for _, some in planned for word in some]
         self.accountant.debit([plan for plan, _ in planned], words, name, charge_at)
 

@@ -218,8 +218,8 @@ class _Advanced(Filter):
 
     @cached_property
     def _squares(self) -> float:
-        """Largest number s, rounded down, such that a sum of squares of s and a sum of drifts of s
-        together fit the budget."""
+        """The size of the budget in the unit of both sums: the largest s, rounded down, such that
+        a sum of squares of s and a sum of drifts of s fit together."""
 
         def fits(s: float) -> bool:
             return (

@@ -109,8 +109,11 @@ def one_minus_exp_interval(num: int, den: int, bits: int) -> tuple[int, int]:
 
 
 def minus_log(x: Reals, bits: int) -> Reals:
-    """Return ``-ln(x / 2**bits)`` for an array of positive doubles. Basic operations alone make it,
-    so that its error has a proved bound."""
+    """Return ``-ln(x / 2**bits)`` for an array of positive doubles.
+
+    Basic operations alone make it, so that its error has a proved bound. The binary exponent of x
+    gives a multiple of ln 2, and the mantissa m the series that the comment above explains.
+    """
     pattern = x.view(np.int64)
     m = (pattern & _MANTISSA | _EXPONENT_OF_HALF << 52).view(np.float64)
     out = (pattern >> 52).astype(np.float64)

@@ -491,8 +491,11 @@ def _magnitudes(source: SelectedRows, p: Magnitudes, unit: Unit, key: bytes) -> 
     size, middle = source.derived(f"ABS({x})"), MAGNITUDES // 2
 
     def steps(low: int, high: int) -> str:
-        """Write the bisection for the least power of two, from 2**low to 2**high, not below the
-        value."""
+        """Write a CASE that finds the least power of two, from 2**low to 2**high, that is not below
+        the size of the value.
+
+        The CASE gives its exponent, less LEAST_POWER. It bisects the powers.
+        """
         if low == high:
             return str(low - LEAST_POWER)
         power = (low + high) // 2
