@@ -225,8 +225,10 @@ def are_excluded(
     ``first``, ``pair`` and ``second`` are the noisy sums of a column, of both, and of the other
     column.
 
-    It is excluded if the products about the means add up to more than draws and noise do, for all
-    means within their intervals.
+    Consider the sum of (x - a)(y - b), for means a and b. Under independence it is bounded by draws
+    and noise together, by the Chernoff bound (``critical``). Independence is excluded if the noisy
+    sum exceeds that for all a and b within their intervals. Parts of the risk are spent on these
+    intervals, on the number of values and on their spread.
     """
     x, y = (AGGREGATES["mean"].draws(m, risk) for m in (first, second))
     assert x is not None
@@ -237,13 +239,12 @@ def are_excluded(
     most = np.maximum(sums.n + pair.half_width({"n": 1.0}, 1 - risk * ON_NUMBER), 0.0)
     rate = find_rate(risk * (1 - 3 * ON_NUMBER - 2 * ON_SPREAD - 2 * _ON_MEAN))
     variance = x.variance(a) * y.variance(b)
-    at = list_rates(rate, most * variance + sums.noise * pair.noise.deviation**2)
-    noise = sum(pair.noise.cumulant(at * w) for w in sums.weights)
+    exponents = list_rates(rate, most * variance + sums.noise * pair.noise.deviation**2)
+    noise = sum(pair.noise.cumulant(exponents * w) for w in sums.weights)
     above, below = np.maximum(a * b, (1 - a) * (1 - b)), np.maximum(a * (1 - b), b * (1 - a))
     bound = np.where(sums.off > 0, above, below)
-    critical = np.fmin.reduce(
-        (rate + most * bound_log_moment(at, bound, variance) + noise) / at, axis=0
-    )
+    moments = most * bound_log_moment(exponents, bound, variance)
+    critical = np.fmin.reduce((rate + moments + noise) / exponents, axis=0)
     return np.asarray((np.abs(sums.off) > critical).all(axis=0))
 
 

@@ -233,9 +233,11 @@ def _make_answer(columns: Sequence[Calculation], like: PandasAnswer, keys: int) 
 
 
 def _write_receipt(answer: PandasAnswer, computed: Json, keys: int) -> str:
-    """Return the receipt of an answer that was computed, with its labels.
+    """Return the receipt of an answer that was computed from others, as JSON.
 
-    ``computed`` tells how. The first ``keys`` columns are labels of rows.
+    A receipt tells what an answer is: how it was computed, its labels, and a digest of its rows.
+    ``computed`` holds the computation of each column. The first ``keys`` columns of ``answer`` are
+    labels of its rows, and not numbers.
     """
     index, labels = answer.index, None
     if isinstance(answer, pd.DataFrame):

@@ -155,9 +155,11 @@ def compute_difference(
 
 
 def bound_difference(m: Measured, groups: tuple[slice, slice], risk: float) -> tuple[float, float]:
-    """Return the ends of an interval for the difference of two groups' means in the population.
+    """Return the lower and the upper end of an interval for the difference of two groups' means in
+    the population.
 
-    The interval fails with probability ``risk`` at most.
+    ``m`` has the noisy sums, and ``groups`` are slices with one group each. The interval fails with
+    probability ``risk`` at most.
     """
     draws = AGGREGATES[m.cell.aggregate].draws(m, risk / 2)
     assert draws is not None

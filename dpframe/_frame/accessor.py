@@ -21,7 +21,7 @@ from dpframe._frame.completion import let_complete
 from dpframe._frame.selection import AnswerMode
 from dpframe._frame.signatures import explain_arguments
 from dpframe._frame.surface import PrivateColumn, PrivateFrame
-from dpframe._session.data import elsewhere, find_root_positions, session_of, sessions
+from dpframe._session.data import find_root_positions, read_session_place, session_of, sessions
 from dpframe._session.opening import find_or_open_session, open_session, with_arguments_of
 from dpframe._session.session import Session
 from dpframe._session.terms import Words
@@ -264,7 +264,7 @@ def of_frame(
             return Answer(frame, receipt)
         session = session_of(frame.attrs)
     except (NoSession, BadValue) as reason:
-        return Elsewhere(frame, reason) if elsewhere(frame.attrs) else Unanswerable(reason)
+        return Elsewhere(frame, reason) if read_session_place(frame.attrs) else Unanswerable(reason)
     if session is None:
         return Unopened(frame)
     places = find_root_positions(frame, session.data.snapshot)

@@ -32,7 +32,7 @@ from dpframe._frame.selection import BoundColumn, selection_of
 from dpframe._frame.signatures import verb
 from dpframe._frame.tracked import Tracked, keep_rows_where, read_expression, use_own_names
 from dpframe._frame.verbs import summaries
-from dpframe._frame.verbs.agg import read_spec, split_keywords
+from dpframe._frame.verbs.agg import read_spec, split_agg_keywords
 from dpframe._frame.verbs.measure import ask_outputs
 from dpframe._frame.verbs.pictures import Plots
 from dpframe._plans.price import Payment
@@ -329,7 +329,7 @@ class PrivateColumn(OperatorMethods, BoundColumn):
         count     2.0
         Name: age, dtype: float64
         """
-        spec, named, payment = split_keywords(spec, outputs, bounds)
+        spec, named, payment = split_agg_keywords(spec, outputs, bounds)
         form, wanted = read_spec(spec, named, [self.name], single=True)
         labels = [w.aggregate if form == "list" else w.label for w in wanted]
         outs = tuple(

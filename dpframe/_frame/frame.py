@@ -99,7 +99,7 @@ class PrivateFrame(OperatorMethods, Tracked):
         return self._of(find_or_open_session(root, words))
 
     @property
-    def _whose(self) -> str:
+    def _unit_text(self) -> str:
         """A text that tells which rows belong to one person, and the contribution limits of a
         person."""
         unit = self._session.unit
@@ -476,7 +476,7 @@ class PrivateFrame(OperatorMethods, Tracked):
         rows = "" if self._selection.where is None else f" where {self._selection.where}"
         return (
             f"PrivateFrame of [{shown}{more}]{rows}\n{self.budget!r}{self._fits}\n"
-            f"{self._session.unit.neighbors}, {self._whose}{self._listed_keys}; {self._place}"
+            f"{self._session.unit.neighbors}, {self._unit_text}{self._listed_keys}; {self._place}"
         )
 
     @property
@@ -505,7 +505,7 @@ class PrivateFrame(OperatorMethods, Tracked):
             else f"<p>where <code>{_escape(self._selection.where)}</code></p>"
         )
         return (
-            f"<div><b>PrivateFrame</b> ({self._session.unit.neighbors}, {escape(self._whose + self._listed_keys)})"
+            f"<div><b>PrivateFrame</b> ({self._session.unit.neighbors}, {escape(self._unit_text + self._listed_keys)})"
             f"<table><tr><th>column</th><th>kind</th><th>bounds</th></tr>{rows}</table>{where}"
             f"{self.budget._repr_html_()}<small>{escape(self._place)}</small></div>"
         )

@@ -671,7 +671,7 @@ def price_question(
         if words.get("n") is not None or known:
             words = cast("Payment", {**words, "n": read_public_number(words.get("n"), known)})
 
-    def at(epsilon: Fraction) -> Price:
+    def price_at(epsilon: Fraction) -> Price:
         """Return the price of this question at an epsilon."""
         named = {**words, "epsilon": epsilon, "within": None, "n": None}
         return session.price(question, cast("Payment", named), part, ahead)
@@ -681,7 +681,7 @@ def price_question(
     if part != 1:
         typed = "half", *typed
     name, fresh = words.get("name"), bool(words.get("fresh"))
-    return PricedQuestion(question, price, declared, unit, typed, name, fresh, at)
+    return PricedQuestion(question, price, declared, unit, typed, name, fresh, price_at)
 
 
 def _accuracy(within: object, question: Question) -> Any:

@@ -195,7 +195,11 @@ def suggest_limits(
         outputs.append(Output("max_groups", "people by groups"))
 
     def finish(release: Release) -> SuggestedLimits:
-        """Read the suggested limits from the noisy counts of people, which is post-processing."""
+        """Return the suggested limits, read from the noisy counts of people.
+
+        That is post-processing. A limit is the least that does not cut off more than the part 1 -
+        ``least`` of the people, as far as the noise allows to tell.
+        """
         limits, columns = {}, {}
         for cell in release.plan.cells:
             counts = release.raw[cell.part][:, 0]
@@ -358,13 +362,12 @@ def limit_of(counts: Integers, noise: Noise, share: float) -> int:
     """Return the suggested limit: a power of two that at most 1 - ``share`` of the people seem to
     exceed.
 
-    It is the least one where the noisy counts do not show that more people exceed it.
+    It is the least one where the noisy counts do not show that more people exceed it. ``counts``
+    has the people by powers of two, with ``noise`` in each count.
 
-    It is the least one of which the noisy counts do not show that more people exceed it.
-
-    What exceeds 2**j beyond its share is ``share`` times the bins above j less ``1 - share`` times
-    the others: a sum whose noise has a known spread. At the true limit it is at most 0, so with
-    probability 1 - RISK no larger one is returned.
+    For each j, consider ``share`` times the counts above j, less ``1 - share`` times the others.
+    The spread of its noise is known. At the true limit it is at most 0 without noise, so with
+    probability 1 - RISK no larger limit is returned.
     """
     people = counts.astype(float)
     for j in range(len(people) - 1):

@@ -167,13 +167,13 @@ def enclose_by_other_levels(
 ) -> Interval:
     """Return the interval of a chosen quantile, from the other quantiles of the same release.
 
-    ``chosen`` has their levels. ``ranks`` is by how many ranks a choice may miss, and ``level`` is
-    the confidence. ``about`` has the number of values.
+    ``chosen`` has the levels of all quantiles in the release. No choice misses its rank by more
+    than ``ranks``. ``level`` is the confidence. ``about`` has the number of values n, and whether
+    the population is meant.
 
-    No choice misses by more than ``ranks``. So at a point v of level q' at least q' n - ranks
-    values lie up to it. If these are more than lie below the quantile of level q, that is up to v;
-    and likewise from below. If no level is so far off on one side, that end is the bound. If there
-    is no such level on either side, both ends are NaN.
+    A quantile of a higher level, by 2 ranks or so, is certainly above the true one, and one of a
+    lower level below it. The nearest such quantiles are the ends. Without one on a side, that end
+    is the bound of the column. Without one on either side, or if n is not known, both ends are NaN.
     """
     assert m.raw is not None
     own, n = chosen[int(m.cell.constants["place"])], about.n
@@ -236,8 +236,9 @@ def _enclose_population_quantile(m: Measured, level: float) -> Interval:
 
     ``m`` has the noisy counts of the tree, and ``level`` is the confidence.
 
-    The risk may be divided in any way between the noise and the number of draws below the quantile.
-    The points that any of several ways excludes are excluded.
+    A part of the risk is spent on the number of values (``most`` is the largest). The rest is
+    divided between the noise and the number of draws below the quantile. There is an interval for
+    each of several divisions, and the result is where all of them overlap.
     """
     assert m.raw is not None
     risk, c, terms = 1 - level, m.cell.constants, len(m.raw)
@@ -334,7 +335,11 @@ register(
 def _name_level(
     name: str, level: Fraction, doc: str, *functions: Callable[..., object]
 ) -> Aggregate:
-    """Return the catalogue entry of a quantile with a name of its own, such as the median."""
+    """Return the catalogue entry of a quantile with a name of its own, such as the median.
+
+    ``level`` is its level, ``doc`` its description, and ``functions`` are those of Python and numpy
+    that stand for it in `agg`.
+    """
     return replace(
         _QUANTILE,
         name=name,

@@ -489,14 +489,13 @@ def arrange(
     query: Outputs, unit: Unit, public_rows: int | None
 ) -> list[tuple[Statistic, list[int]]]:
     """Return the statistics that answer a question in one release, each with the positions of its
-    outputs.
+    outputs in the question.
 
-    ``public_rows`` is the number of rows if it is public.
+    ``public_rows`` is the number of rows if it is public, or None.
 
-    The count, sum and moments of a column come from one vector, whose sensitivity is that of a
-    single number. So do the rows of the group, if the column may be null.
-    ``docs/guarantees/statistics.md`` shows why that beats splitting the price, and when another
-    form is better still.
+    The count, sum and moments of a column are read off one vector, whose sensitivity is that of a
+    single number. The number of rows is read off the vector of a column too, which then counts its
+    nulls (``host``). ``docs/guarantees/statistics.md`` shows why that beats splitting the price.
     """
     vectors = [AGGREGATES[out.aggregate].vector(out) for out in query.outputs]
     moments = {v.expr: v for v in vectors if v.make is make_column and v.bounds is not None}
@@ -641,7 +640,8 @@ def make_draft(query: Outputs, unit: Unit, public_rows: int | None) -> Draft:
 def note_reduced_epsilon(plan: Plan, price: Price) -> Plan:
     """Return the plan with a note in its reason, if the question gets less than it asked for.
 
-    Its part of the budget may buy less epsilon, or less Gaussian noise, than ``price`` requested.
+    A question takes at most its part of the budget, so ``price`` may buy a smaller epsilon than the
+    question asked for, or Gaussian noise that is larger.
     """
     stake, loss = price.stake, plan.loss
     if stake is None or (

@@ -99,7 +99,7 @@ def find_price(
     the budget. ``people`` is the number of values as far as the session knows it. ``plan_for``
     returns the plan that a price buys.
 
-    A question that is answered by several releases asks for a ``part`` of it each time.
+    A question that is answered by several releases asks for a ``part`` of the price each time.
     """
     mechanism, kind = payment.get("mechanism", AUTO), None
     if not (isinstance(mechanism, str) and mechanism == AUTO):
@@ -262,9 +262,8 @@ def _find_price_within(
 
 
 def _rank_cost(budget: Budget, charge: Charge) -> tuple[bool, float]:
-    """Return a key that orders charges by their cost.
-
-    Those that still fit come first. Then the part of a whole budget decides that they take.
+    """Return a key that orders charges by their cost: whether the charge no longer fits, and the
+    part of a whole budget that it takes.
     """
     rule = budget.rule
     fits = budget.state is not None and rule.after(budget.state, charge) is not None
@@ -281,8 +280,9 @@ def _find_least_price(
 ) -> Price:
     """Return the least price whose expected error is at most ``target``, to 24 bits.
 
-    ``price`` makes a price of an amount, and ``plan_for`` returns the plan that it buys. ``n`` is
-    the number of values to expect.
+    ``price`` makes a price of an amount, such as an epsilon or a mu squared, and ``plan_for``
+    returns the plan that it buys. ``n`` is the number of values to expect. The amount is enlarged or
+    reduced by factors of 4 until it is enclosed, and then found by bisection.
     """
     high = Fraction(1)
 
@@ -321,7 +321,8 @@ def buy_noise(sensitivities: Sequence[Sensitivity], price: Price) -> Offer:
     """Return the noise that a price buys for the vectors of a question, with its privacy loss.
 
     ``sensitivities`` has one for each vector. A mechanism that the price names is taken. Otherwise
-    the one with the narrowest intervals is taken, of those that the price buys.
+    the one with the narrowest intervals is taken, of those that the price buys. The offer also
+    holds the reason for the choice, as text for the plan.
     """
     named: Any = MECHANISMS.get(price.mechanism)
     if named is not None:

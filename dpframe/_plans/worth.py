@@ -53,11 +53,13 @@ def is_noise(
     width: ArrayLike,
     part: float,
 ) -> Bools:
-    """Return which numbers are noise, given the ends of their intervals.
+    """Return a mask of the numbers that are noise, given the ends ``low`` and ``high`` of their
+    intervals.
 
     A number is noise in three cases. Half its interval is more than ``part`` of the number, or of
-    ``unit`` where that is more. The interval is at least ``part`` of ``width``, the distance
-    between possible answers. The number lies outside of its interval, as a count below zero does.
+    ``unit`` where that is more: below it numbers are as good as zero. The interval is at least
+    ``part`` of ``width``, the distance between possible answers. The number lies outside of its
+    interval, as a count below zero does.
 
     A choice has no interval: its ends are NaN, and it is not noise. A number that is NaN although
     its interval is known is noise.
@@ -114,8 +116,8 @@ def judge_at_sight(
     False means that some are noise for sure, beyond single totals near zero. None means that only
     the intervals tell. Half the interval of a total is between that of one of the integers behind
     it and the sum of all of theirs. Half the interval of a ratio is between 0.7 and 1.3 times that
-    of its count, as a part of the count. That holds where the count is more than three times its
-    noise.
+    of its count, as a part of the count, if the count is more than 1 / 0.3 times its noise. The
+    numbers 13, 0.3, 0.7 and 1.3 in the body follow from that.
     """
     sure, noisy, near_zero = True, False, 0
     for cell, value in zip(plan.cells, values, strict=True):
@@ -174,9 +176,9 @@ def warn_of_noise(rule: NoiseRule, number: str = "") -> None:
 
 
 def says_nothing(plan: Plan, cell: Cell, values: float) -> bool:
-    """Return whether an output will be noise however its values lie.
+    """Return whether an output is sure to be noise, so that the question says nothing.
 
-    ``values`` is the largest number of values that it can have.
+    ``values`` is the largest number of values that the output can have.
     """
     aggregate = AGGREGATES[cell.aggregate]
     if aggregate.selects and not aggregate.of_rows:

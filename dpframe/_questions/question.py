@@ -90,8 +90,12 @@ def read_numbers(plan: Plan, raw: Raw, place: int) -> Array:
 
 def enclose_output(plan: Plan, raw: Raw, place: int, level: float, about: About = NOISE) -> Ends:
     """Return the confidence interval of one output of a release, as the low and the high end of
-    each group. ``place`` is the index of the output. ``about`` says whether noise alone is covered,
-    or the sampling of a population too."""
+    each group.
+
+    ``place`` is the index of the output. ``about`` says whether noise alone is covered, or the
+    sampling of a population too. If a threshold decided which groups are shown, each group has a
+    confidence level of its own, by which its interval covers with probability ``level``.
+    """
     cell = plan.cells[place]
     aggregate = AGGREGATES[cell.aggregate]
     if aggregate.picks:
@@ -101,11 +105,11 @@ def enclose_output(plan: Plan, raw: Raw, place: int, level: float, about: About 
         ends = aggregate.population if about.population else aggregate.interval
         return show_ends(cell, *ends(get_noisy_sums(plan, raw, cell), level))
     low, high = np.empty(len(levels)), np.empty(len(levels))
-    for at_level in np.unique(levels):
-        in_level = levels == at_level
+    for one_level in np.unique(levels):
+        in_level = levels == one_level
         integers = tuple(part[:, in_level] for part in raw)
         low[in_level], high[in_level] = aggregate.interval(
-            get_noisy_sums(plan, integers, cell), float(at_level)
+            get_noisy_sums(plan, integers, cell), float(one_level)
         )
         if aggregate.least_shown is not None:
             # Groups that a threshold shows have large noise. Upper ends need no correction.
@@ -125,29 +129,28 @@ def show_ends(cell: Cell, low: Array, high: Array) -> Ends:
 
 
 def _enclose_chosen_quantile(plan: Plan, raw: Raw, cell: Cell, level: float, about: About) -> Ends:
-    """Return the confidence interval of a quantile that a noisy choice found. Other quantiles
-    chosen in the same release narrow it.
+    """Return the confidence interval of a quantile that a noisy choice found: the low and the high
+    end of each group.
 
-    All quantiles of the release are bounded at once, each at its share of the risk. For a
+    ``about`` has the levels of all quantiles in the release, which bound one another. Without them
+    there is no interval. All quantiles are bounded at once, each at its share of the risk. For a
     population, half of the risk goes to sampling.
     """
     aggregate, m = AGGREGATES[cell.aggregate], get_noisy_sums(plan, raw, cell)
     if not about.levels:
         return aggregate.interval(m, level)
     choices = [(c.constants["place"], q) for c, q in zip(plan.cells, about.levels, strict=True)]
-    risk, chosen = (
-        (1 - level) * (0.5 if about.population else 1.0),
-        [q for _, q in sorted(set(choices))],
-    )
+    risk = (1 - level) * (0.5 if about.population else 1.0)
+    chosen = [q for _, q in sorted(set(choices))]
     ranks = bound_rank_error(plan, cell, 1 - risk / len(chosen))
     return enclose_by_other_levels(m, chosen, ranks, level, about)
 
 
 def find_shown_levels(plan: Plan, raw: Raw, level: float) -> NDArray[np.float64] | None:
-    """Return for each group found by a threshold the confidence level to use, so that its interval
-    covers with probability ``level``.
+    """Return, for each group that a threshold has shown, the confidence level to compute its
+    interval with.
 
-    It is None if there is no threshold.
+    The interval then covers with probability ``level``. Return None if there is no threshold.
     """
     for part, integers in zip(plan.parts, raw, strict=False):
         levels: NDArray[np.float64] | None = part.noise.levels(integers, level)
@@ -420,7 +423,9 @@ class Query(Question):
     ) -> Plan:
         """Return the plan of these outputs: which noise or choice the price buys for each vector.
 
-        No data is read. Only here the price of outputs becomes a scale of noise.
+        No data is read. The parameters are those of `Question.plan`. One of three things is bought:
+        a choice of one candidate (`buy_choice`), choices of grid points such as quantiles
+        (`buy_points`), or noise on sums (`buy_noise`).
         """
         prepared = self._prepare(unit, public_rows)
         text = str(self if self.vectors is None else self._new_outputs(unit, public_rows))

@@ -85,8 +85,8 @@ class PricedQuestion(NamedTuple):
     typed: tuple[Any, ...] = ()  # the words of its price
     name: str | None = None
     fresh: bool = False
-    # What another epsilon would buy it, to say which one fits.
-    at: Callable[[Fraction], Price] | None = None
+    # Returns the price of the question at another epsilon, to say which one fits.
+    price_at: Callable[[Fraction], Price] | None = None
 
     @property
     def paid(self) -> str:
@@ -500,8 +500,9 @@ class Session:
     def _split(self, label: Label, identity: Identity, one: PricedQuestion) -> SplitQuestion | None:
         """Return which vectors of a question are on record at its price, and what is left to ask.
 
-        Return None if no vector is on record. A question of one vector, or one that asks for fresh
-        noise, is never split.
+        A vector is a part of a question's noisy integers, such as the sums of one column. Return
+        None if no vector is on record. A question of one vector, or one that asks for fresh noise,
+        is never split. If the rest is on record as a question of its own, nothing is left to ask.
         """
         if one.fresh or len(identity.vectors) < 2 or not one.question.shares_vectors:
             return None
@@ -515,13 +516,15 @@ class Session:
         if len(known) == len(vectors):
             return SplitQuestion(plan, known, None)
         question, part = reduce_question(one.question, plan, known)
-        at, kind = one.at, plan.mechanism
+        price_at, kind = one.price_at, plan.mechanism
         rest = one.change(
             question=question,
             price=one.price.scale(part, kind),
             typed=(part, *one.typed),
             name=None,
-            at=None if at is None else lambda epsilon: at(epsilon).scale(part, kind),
+            price_at=(
+                None if price_at is None else lambda epsilon: price_at(epsilon).scale(part, kind)
+            ),
         )
         rest_label, rest_identity = self._label(rest, 0)
         record = self._recall(rest_label, rest_identity, rest)
@@ -656,15 +659,16 @@ class Session:
         ``planned`` has the plan of each question and its undeclared facts. ``names`` are the names
         of the answers.
         """
-        if self.data.source is not None:  # of what is no longer what was opened nothing is paid for
+        if self.data.source is not None:  # a source that has changed is refused before it costs
             self.data.source.check()
         if SWITCH in os.environ and debugging():
             self.accountant.declare([DEBUGGED])
         name = ", ".join(filter(None, names)) or None
         one, *others = new.values()
-        at = None if others or one.at is None else partial(self._charge_at, one, one.at)
+        price_at = None if others else one.price_at
+        charge_at = None if price_at is None else partial(self._charge_at, one, price_at)
         words = [word for _, some in planned for word in some]
-        self.accountant.debit([plan for plan, _ in planned], words, name, at)
+        self.accountant.debit([plan for plan, _ in planned], words, name, charge_at)
 
     def _charge_at(
         self, one: PricedQuestion, price: Callable[[Fraction], Price], epsilon: Fraction
@@ -740,8 +744,9 @@ class Session:
     def _label(self, one: PricedQuestion, place: int) -> tuple[Label, Identity]:
         """Return the label and the identity of a question, by which its answer is found again.
 
-        They depend on the columns, the version, the question and its price, and never on the data.
-        ``place`` is the position in a batch, which tells fresh questions apart.
+        The identity stands for the question alone, and the label also for its price. They depend on
+        the columns, the version, the question and its price, and never on the data. ``place`` is
+        the position in a batch, which tells fresh questions apart.
         """
         rows = None if self.public_rows is None else self._public_rows(one.question)
         identity = one.question.identify(one.unit, rows)
@@ -767,7 +772,8 @@ class Session:
     def _recall(self, label: Label, identity: Identity, one: PricedQuestion) -> Record | None:
         """Return the record of an equal question that was answered before, or None.
 
-        A question on record is free. One that asks for fresh noise is never recalled.
+        A question on record is free. Records are looked up in this session and then in the ledger.
+        One that asks for fresh noise is never recalled, but its name is checked there, too.
         """
         # Also of a fresh one: its name may not be another question's.
         known = find_answer(label, self.answers, self.answer_names)

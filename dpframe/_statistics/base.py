@@ -368,13 +368,16 @@ class Total(Statistic):
         return total[None, :]  # the lower bound is at most 2**30 steps on this grid
 
     def sensitivity(self, unit: Unit, grouped: bool) -> Sensitivity:
-        """Return the most by which one row, added or replaced, moves the sum in grid steps.
-        ``grouped`` says that a replaced row may change its group."""
-        m = self.grid.magnitude
+        """Return the most by which one row, added or replaced, moves the sums in grid steps.
+
+        Both L1 and squared L2 are returned. ``grouped`` says that there are groups, so that a
+        replaced row may leave one group and enter another.
+        """
+        m = self.grid.magnitude  # the largest size of a value
         if not unit.replaces:
             return Sensitivity(m, m * m)
         width = self.grid.high - self.grid.low
-        if grouped:
+        if grouped:  # a value changes within its group, or leaves it for another one
             return Sensitivity(2 * m, max(width * width, 2 * m * m))
         if self.always:
             return Sensitivity(max(width, 1), max(width, 1) ** 2)
@@ -413,14 +416,17 @@ class Simplex(Statistic):
         return self.degree + 1 + self.nulls, groups
 
     def integers(self, reduced: Reduced) -> Integers:
-        """Return the exact Bernstein sums of a column, from its sums of powers, by repeated
-        differences. Noise is added to them."""
+        """Return the exact Bernstein sums of a column for each group, from its sums of powers.
+
+        There is a row for each term that the class names, and one for nulls if they are counted.
+        The sums of a**k * b**r follow from those of a**k by repeated differences, since b = W - a.
+        """
         powers = reduced[Powers(self.expr, self.grid, self.degree)]
         # At each round `level` has the sums of a**k * b**r for one r and all k.
         terms, level = [], list(powers)
         while level:
             terms.append(level[-1])
-            # Here b = W - a. Products are at most the mass of all rows, so nothing overflows.
+            # Products are at most the mass of all rows, so nothing overflows.
             level = [self.grid.width * term - next_term for term, next_term in pairwise(level)]
         times = [math.comb(self.degree, k) for k in range(self.degree + 1)]
         parts = [
@@ -435,8 +441,11 @@ class Simplex(Statistic):
         return Sensitivity(2 * m, 2 * m * m) if unit.replaces else Sensitivity(m, m * m)
 
     def reading(self) -> Reading:
-        """Return the weights that turn Bernstein sums back into the number of values and sums of
-        powers."""
+        """Return the weights that turn Bernstein sums back into the number of values ``n`` and the
+        sums of powers ``t1``, ``t2`` and so on, of values scaled to lie between 0 and 1.
+
+        With nulls, the number of rows ``size`` is the sum of all components.
+        """
         d = self.degree
         unit_weight = 1.0 / self.grid.width**d
         # a**j * W**(d - j) is a combination of the terms: comb(k, j) / comb(d, j) of the k-th.
@@ -491,7 +500,10 @@ class Centred(Statistic):
 
     def reading(self) -> Reading:
         """Return the weights that turn the noisy integers into the number of values ``n`` and their
-        sum ``t1``."""
+        sum ``t1``, of values scaled to lie between 0 and 1.
+
+        With a public number of rows these are constants plus weights.
+        """
         w, text = float(self.grid.width), f"distance of {self.expr} from the middle"
         if self.rows is None:
             maps: Maps = {"n": (0.0, 1 / w), "t1": (1 / (2 * w), 1 / (2 * w))}
@@ -533,8 +545,10 @@ class Pair(Statistic):
         return 4, groups
 
     def integers(self, reduced: Reduced) -> Integers:
-        """Return four exact sums for each group of rows, which add up to a constant for each row:
-        neither, only the first, only the second, and both columns."""
+        """Return the exact sums of a'b', ab', a'b and ab for each group, as the class names them.
+
+        They follow from the sums of a, of b and of ab, and the number of rows n.
+        """
         v, w = self.grid.width, self.other_grid.width
         n, a, b, ab = reduced[self.primitives[0]]
         # Each step is within 63 bits: products are below 2**30, rows 2**31.

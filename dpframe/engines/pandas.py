@@ -21,7 +21,7 @@ from dpframe._statistics.engine import PEOPLE, RowSlice, Scope, Sketches, Texts
 from dpframe.engines.fingerprints import sketches
 from dpframe.engines.groups import GroupFinder
 from dpframe.engines.keys import KeyCodes, Occurring, combine_keys, number_keys
-from dpframe.engines.limits import distinct_pairs
+from dpframe.engines.limits import list_distinct_pairs
 from dpframe.engines.people import widen
 from dpframe.engines.person_sums import PairFinder, sum_people
 from dpframe.engines.reading import FrameReader, QuestionReader
@@ -156,7 +156,9 @@ class PandasEngine:
         asked = None if query.where is None else read.select_all(query.where)
         people = self.table.find_people(unit.people) if unit.people else None
         buckets = self.groups.find_buckets(query.by)
-        pairs = distinct_pairs(values, asked, buckets, people, unit.groups or 0, self.table.key)
+        pairs = list_distinct_pairs(
+            values, asked, buckets, people, unit.groups or 0, self.table.key
+        )
         return *pairs, values
 
     def close(self) -> None:

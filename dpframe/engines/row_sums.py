@@ -241,10 +241,10 @@ def add_products(p: Products, block: RowBlock, total: Integers) -> None:
 def add_magnitudes(p: Magnitudes, block: RowBlock, total: Integers) -> None:
     """Add how many values of a block have each size to the total.
 
-    `find_magnitudes` defines the sizes.
+    `find_magnitude_bins` defines the sizes.
     """
     vector = block.read.evaluate(p.expr, block.rows)
-    at = find_magnitudes(vector.values, vector.nulls())
+    at = find_magnitude_bins(vector.values, vector.nulls())
     at = at if block.mask is None else at[block.mask]
     total[:, 0] += np.bincount(at[at >= 0], minlength=len(total))
 
@@ -265,7 +265,7 @@ ADDERS: dict[type, Adder] = {
 }
 
 
-def find_magnitudes(values: Array, null: Bools | None) -> NDArray[np.int64]:
+def find_magnitude_bins(values: Array, null: Bools | None) -> NDArray[np.int64]:
     """Return the bin of each number by its size, or -1 for no value.
 
     Bins are powers of two, so that they tell about how large numbers are. Numbers near 0 are in the

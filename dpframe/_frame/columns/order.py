@@ -64,7 +64,7 @@ def quantile(
         column, q, bounds = EVERY, column, bounds if isinstance(q, float) and q == 0.5 else q
     levels = _levels(q, payment)
     how = choose_quantile_method(len(levels.exact), method)
-    return _at(self, levels, column, bounds, resolution, payment, how)
+    return _ask_quantiles(self, levels, column, bounds, resolution, payment, how)
 
 
 @verb
@@ -89,7 +89,7 @@ def median(
     >>> p.median("age", epsilon=80, resolution=1)
     30
     """
-    return _at(self, _levels(0.5, payment), column, bounds, resolution, payment)
+    return _ask_quantiles(self, _levels(0.5, payment), column, bounds, resolution, payment)
 
 
 @verb
@@ -147,10 +147,10 @@ def _extreme(
     """
     if "axis" in payment and is_across(column, payment):
         return self._across(verb, payment)
-    return _at(self, _levels(q, payment, one=True), column, bounds, resolution, payment)
+    return _ask_quantiles(self, _levels(q, payment, one=True), column, bounds, resolution, payment)
 
 
-def _at(
+def _ask_quantiles(
     self: Measurable,
     levels: Asked,
     column: Any,
@@ -162,8 +162,8 @@ def _at(
     """Ask for quantiles of columns, and return them as pandas lays them out.
 
     ``levels`` are the shares of values below each answer, and ``how`` names the aggregate that
-    finds them. One level gives a number a column. Several levels of one column give a Series, and
-    of several columns a table.
+    finds them. ``resolution`` is the distance of the candidate values. One level gives a number for
+    each column. Several levels of one column give a Series, and of several columns a table.
     """
     names, single = self._columns_for(column, "quantile", payment.get("numeric_only") is True)
     order = self._selection.order

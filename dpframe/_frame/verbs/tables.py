@@ -247,7 +247,7 @@ def crosstab(
     """
     payment = check_payment(payment)
     _validate.flag(margins, "margins")
-    share = _share(normalize, values is not None)
+    share = _read_normalize(normalize, values is not None)
     if (values is None) != (aggfunc is None):
         raise BadValue(
             "crosstab takes values= and aggfunc= together, or neither for counts of rows."
@@ -414,7 +414,7 @@ def _sort_names(names: list[Any], sort: bool) -> list[Any]:
         return names
 
 
-def _share(value: object, aggregated: bool) -> str | None:
+def _read_normalize(value: object, aggregated: bool) -> str | None:
     """Read ``normalize=``: the total that counts are divided by, or None.
 
     The total is ``"all"``, ``"index"`` or ``"columns"``. ``aggregated`` is true if values are
