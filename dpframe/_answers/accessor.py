@@ -19,6 +19,7 @@ from dpframe._answers.layout import OutputColumns, OutputRows, OutputSeries
 from dpframe._answers.matching import MatchedAnswer
 from dpframe._answers.operators import TableOperators
 from dpframe._answers.population import (
+    ERRORS,
     GroupDifference,
     check_coverage,
     compute_difference,
@@ -129,8 +130,12 @@ class Answer(TableOperators, Tabular):
         level = _validate.level(level)
         pairs = self._find_ends(level, _validate.flag(at_once, "at_once"), of, n)
         answer, numbers = self._answer, self._numbers
+        columns = pd.Index(["lower", "upper"], name=ERRORS[of])
         parts = [
-            pd.DataFrame({"lower": low, "upper": high}, index=answer.index) for low, high in pairs
+            pd.DataFrame(dict(zip(columns, ends, strict=True)), index=answer.index).set_axis(
+                columns, axis=1
+            )
+            for ends in pairs
         ]
         if isinstance(answer, pd.DataFrame) and numbers.labelled:
             return _pandas.concat(parts, axis=1, keys=list(answer.columns[numbers.keys :]))
@@ -248,7 +253,8 @@ class Answer(TableOperators, Tabular):
 
         ``level`` is the confidence of the interval.
 
-        The result has ``estimate``, ``lower`` and ``upper``. The first and the second are labels of
+        The result has ``estimate``, ``lower`` and ``upper``, and says which error the interval
+        covers: the noise alone unless ``of`` says otherwise. That is no test. The first and the second are labels of
         a Series. With ``of="population"`` it covers the sampling error of both groups, as
         `interval` has it. It is shorter than what the two intervals say, since both would have to
         fail at once (docs/guarantees/population.md#differences).
