@@ -169,6 +169,17 @@ def test_more_months_than_groups_are_warned_of_once_before_the_debit(p):
     assert cautions(lambda: q[q["cost"] > 5].groupby("month").size(epsilon=300)) == []
 
 
+def test_a_frame_shows_after_opening_which_months_are_left_out(p):
+    hint = "p.over_limits('month')"
+    assert repr(p).splitlines()[-1].endswith(hint)
+    assert "in at most 3 of 12 groups by month" in p._repr_html_()
+    assert p.budget.spent == 0
+    for words in ({"max_groups": 12}, {"max_groups": 3, "keys": {"state": ["CA", "NY"]}}, {}):
+        words = {"keys": {"month": MONTHS}, **words}
+        q = visits().dp.open(1, unit="id", max_rows=4, **words)
+        assert "counts in at most" not in repr(q)
+
+
 @pytest.mark.parametrize(
     ("ask", "line"),
     [
