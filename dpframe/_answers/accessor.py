@@ -293,7 +293,8 @@ class Answer(TableOperators, Tabular):
         a line with a band; or the ``kind`` asked for: ``"bar"``, ``"barh"``, ``"hist"`` or
         ``"line"``. Error bars are `interval` at ``level``, with ``at_once`` for all together;
         quantiles that were chosen have no error bars. Numbers that are noise, as `reliable` says,
-        are hollow: bars are hatched, on a line points are rings, and the legend says so. The
+        are hollow: bars are hatched, on a line points are rings, and the legend says so. What limits
+        and clips have left out stands above. The
         columns of a table have axes each, which come as an array, with ``subplots=True``, or if
         some are counts and others means, say; ``subplots=False`` and ``ax=`` put them into one.
         ``y=`` names columns to draw. Other words go to pandas. It draws what was released and costs
@@ -320,7 +321,7 @@ class Answer(TableOperators, Tabular):
         together = _validate.flag(at_once, "at_once")
         name = answer.name if isinstance(answer, pd.Series) else None
         ends = [] if has_only_choices(cells) else numbers.ends(level, together)
-        return _plot.draw_answer(
+        drawn = _plot.draw_answer(
             answer,
             _plot.Marks.stack(ends, numbers.noise),
             kind=kind,
@@ -331,6 +332,8 @@ class Answer(TableOperators, Tabular):
             options=kwargs,
             apart=isinstance(answer, pd.DataFrame) and len({c.aggregate for c in cells}) > 1,
         )
+        _plot.add_caption(drawn, list_limits(self.plans))
+        return drawn
 
     def __repr__(self) -> str:
         """Show what was asked, its price, and the methods that explain the answer."""

@@ -114,6 +114,17 @@ def test_the_note_survives_where_the_class_does(p):
     assert note in repr(pickle.loads(pickle.dumps(answer)))
 
 
+def test_pictures_say_what_was_left_out(p):
+    pytest.importorskip("matplotlib").use("Agg")
+    answer = p.groupby("state")["cost"].mean(bounds=(0, 1000), epsilon=200, max_groups=4)
+    caption = "of at most 4 rows a person, in at most 4 groups; values clipped to 0 to 1,000"
+    axes = answer.dp.plot(title="Costs")
+    assert axes.get_title(loc="right").replace("\n", " ") == caption
+    assert axes.get_title() == "Costs\n"
+    plain = visits().dp.open(50, keys={"state": ["CA", "NY"]}).groupby("state").size(epsilon=9)
+    assert plain.dp.plot(title="Visits").get_title(loc="right") == ""
+
+
 def test_the_note_is_in_the_receipt_and_in_the_plan(p, tmp_path):
     answer = p.groupby("id").size().mean(**E)
     plan = Plan.from_json(answer.plan.to_json())
