@@ -284,8 +284,8 @@ def over_limits(
 
 @verb
 def clipped(
-    self: Measurable, column: Any, bounds: BoundsLike = None, **payment: Unpack[Payment]
-) -> Any:
+    self: Measurable, column: object, bounds: BoundsLike = None, **payment: Unpack[Payment]
+) -> pd.Series[float] | pd.DataFrame:
     """Estimate which share of a column's values its bounds clip: those ``below`` and ``above``
     them.
 
@@ -322,7 +322,7 @@ def clipped(
         words["epsilon"] = float(_CLIPPED * self._session.accountant.limits.epsilon) / (
             self._session.terms.queries
         )
-    return self._ask_for(outs, words)
+    return cast("pd.Series[float]", self._ask_for(outs, words))
 
 
 @verb

@@ -929,7 +929,9 @@ class PrivateFrame(frame.PrivateFrame):
     def over_limits(
         self, by: Any = ..., **payment: Unpack[Payment]
     ) -> pd.Series[int] | pd.DataFrame: ...
-    def clipped(self, column: Any, bounds: BoundsLike = ..., **payment: Unpack[Payment]) -> Any: ...
+    def clipped(
+        self, column: object, bounds: BoundsLike = ..., **payment: Unpack[Payment]
+    ) -> pd.Series[float] | pd.DataFrame: ...
     def suggest_bounds(self, column: Any, **payment: Unpack[Payment]) -> SuggestedBounds: ...
     def randomize(
         self,
@@ -1065,7 +1067,9 @@ class ExplainedFrame(PrivateFrame, Generic[A]):
         because: str | None = ...,
         **payment: Unpack[Payment],
     ) -> A: ...
-    def clipped(self, column: Any, bounds: BoundsLike = ..., **payment: Unpack[Payment]) -> A: ...
+    def clipped(
+        self, column: object, bounds: BoundsLike = ..., **payment: Unpack[Payment]
+    ) -> A: ...
     def corr(
         self,
         method: str = ...,
@@ -2461,7 +2465,7 @@ class ExplainedGroups(PrivateGroupBy, Generic[A]):
     """Groups that answer nothing: ``p.explain.groupby('k').size()`` is a plan."""
     def argmax(self, column: Any = ..., *, keys: Any = ..., **payment: Unpack[Payment]) -> A: ...
     def clipped(
-        self, column: Any = ..., bounds: BoundsLike = ..., **payment: Unpack[Payment]
+        self, column: object = ..., bounds: BoundsLike = ..., **payment: Unpack[Payment]
     ) -> A: ...
     def corr(
         self,

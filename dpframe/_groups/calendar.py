@@ -52,7 +52,7 @@ _PERIODS = {"M": "M", "Q": "Q", "Y": "Y", "W": "W", "D": "D", "h": "h"}
 
 
 def count_periods(by: Iterable[By], people: Sequence[Column]) -> int:
-    """Return the number of periods of time in a grouping, or 1 if it has none.
+    """Return the number of periods of time in a grouping, or 1 for one without time.
 
     ``people`` are the columns that name a person.
     """

@@ -102,8 +102,9 @@ class Limit(NamedTuple):
         )
 
     def describe_left_out(self, people: bool, groups: int) -> str:
-        """Return what this limit leaves out of a question with so many ``groups``; empty if
-        nothing.
+        """Return what this limit leaves out of a question, or an empty text.
+
+        ``groups`` is the number of groups of the question.
 
         ``people`` tells whether the answer counts people, rather than their rows.
         """

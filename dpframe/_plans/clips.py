@@ -10,17 +10,17 @@ rows, may follow from ``max_rows``: people with more rows are cut. Both are told
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
-from dpframe._expr import Expr, Interval, find_limited_by
+from dpframe._expr import WITHIN, Expr, Interval, find_limited_by
 from dpframe._plans.aggregates import AGGREGATES, Output
 from dpframe._validate import Bounds
 
-# How the numbers of a person are called that count rows. Other values are called values.
-_COUNTS = {"size": "sizes", "count": "counts", "nunique": "counts"}
+# A clip as JSON, with its fields in order.
+ClipRecord = tuple[list[str], float, float, str, bool]
 
 
-class Clip(NamedTuple):
+class NarrowBounds(NamedTuple):
     """Bounds that cut the values of some outputs.
 
     ``outputs`` are the names of these outputs, or none where all of them are cut alike. ``noun``
@@ -43,14 +43,15 @@ class Clip(NamedTuple):
             return f"{of}values clipped to narrower bounds than declared"
         return f"{of}values clipped to {self.lower:,.10g} to {self.upper:,.10g}"
 
-    def to_json(self) -> list[Any]:
+    def to_json(self) -> list[object]:
         """Return the clip as a JSON value, for the record of a plan."""
         return [list(self.outputs), self.lower, self.upper, self.noun, self.seconds]
 
     @classmethod
-    def from_json(cls, record: list[Any]) -> Clip:
+    def from_json(cls, record: ClipRecord) -> NarrowBounds:
         """Return the clip that `to_json` has recorded."""
-        return cls(tuple(record[0]), *record[1:])
+        outputs, lower, upper, noun, seconds = record
+        return cls(tuple(outputs), lower, upper, noun, seconds)
 
 
 def find_clips(
@@ -58,13 +59,13 @@ def find_clips(
     declared: Mapping[int, tuple[float, float]],
     seconds: Mapping[Expr, Interval],
     rows: int | None,
-) -> tuple[Clip, ...]:
+) -> tuple[NarrowBounds, ...]:
     """Return the clips that the answer of a question has to name.
 
     ``declared`` has the declared bounds of columns by position, and ``seconds`` those of durations
     and times. ``rows`` is the ``max_rows`` of the session.
     """
-    named: dict[Clip, list[str]] = {}
+    named: dict[NarrowBounds, list[str]] = {}
     bounded = 0
     for out in outputs:
         if AGGREGATES[out.aggregate].selects:
@@ -78,13 +79,14 @@ def find_clips(
     if len(named) == 1 and len(*named.values()) == bounded:
         return tuple(named)
     return tuple(
-        clip._replace(outputs=tuple(dict.fromkeys(names))) for clip, names in named.items()
+        NarrowBounds(tuple(dict.fromkeys(names)), clip.lower, clip.upper, clip.noun, clip.seconds)
+        for clip, names in named.items()
     )
 
 
 def _find_clip(
     expr: Expr, pair: Bounds, known: Interval, rows: int | None, seconds: bool
-) -> Clip | None:
+) -> NarrowBounds | None:
     """Return the clip of one column of an output; None where its bounds cut nothing that may be.
 
     ``known`` are the bounds that follow from the declarations, ``max_rows`` among them.
@@ -92,7 +94,9 @@ def _find_clip(
     limited = find_limited_by(expr, rows)
     if limited is None:
         cuts = known is not None and (pair.lower > known[0] or pair.upper < known[1])
-        return Clip((), pair.lower, pair.upper, seconds=seconds) if cuts else None
+        return NarrowBounds((), pair.lower, pair.upper, seconds=seconds) if cuts else None
     counts = limited is expr and pair.lower == 0 and pair.upper == rows
-    noun = _COUNTS.get(limited.how, "") if counts else ""
-    return Clip((), pair.lower, pair.upper, noun, seconds)
+    noun = ""
+    if counts and WITHIN[limited.how].integral is True:
+        noun = "sizes" if limited.how == "size" else "counts"
+    return NarrowBounds((), pair.lower, pair.upper, noun, seconds)

@@ -30,7 +30,7 @@ from dpframe._plans.aggregates import (
     Setting,
     VectorKey,
 )
-from dpframe._plans.clips import Clip
+from dpframe._plans.clips import NarrowBounds
 from dpframe._plans.counts import ROWS
 from dpframe._plans.moments import make_column
 from dpframe._plans.worth import (
@@ -131,7 +131,7 @@ class Plan:
     #: The groups that were found in the data.
     selected: FoundGroups | None = field(default=None, compare=False)
     #: The bounds that cut more than the declarations do.
-    clips: tuple[Clip, ...] = field(default=(), compare=False)
+    clips: tuple[NarrowBounds, ...] = field(default=(), compare=False)
     # The `Draft` of the question, while it runs.
     _draft: Any = field(default=None, compare=False, repr=False)
 
@@ -444,7 +444,7 @@ class Plan:
             data.get("told", ""),
             caps=tuple(map(Limit.from_json, data["limits"])),
             selected=FoundGroups(*data["selected"]) if "selected" in data else None,
-            clips=tuple(map(Clip.from_json, data.get("clips", ()))),
+            clips=tuple(map(NarrowBounds.from_json, data.get("clips", ()))),
         )
 
 

@@ -30,7 +30,7 @@ from dpframe._groups.unit import Unit, limits_for
 from dpframe._ledger.accountant import Accountant, Label, LabelKey, Names, find_answer
 from dpframe._plans.aggregates import AGGREGATES
 from dpframe._plans.budget import Budget
-from dpframe._plans.clips import Clip, find_clips
+from dpframe._plans.clips import NarrowBounds, find_clips
 from dpframe._plans.plan import Plan, note_reduced_epsilon
 from dpframe._plans.price import Payment, find_price, format_price_as_typed
 from dpframe._plans.worth import says_nothing
@@ -378,7 +378,7 @@ class Session:
             plan = replace(plan, clips=clips)
         return (replace(plan, most=self._most(one.unit)) if self.counted else plan), words
 
-    def _find_clips(self, question: Question) -> tuple[Clip, ...]:
+    def _find_clips(self, question: Question) -> tuple[NarrowBounds, ...]:
         """Return the bounds of a question that cut more than what was declared."""
         clipped = [pair for out in question.outputs for pair in out.clipped]
         if not clipped:
@@ -467,10 +467,10 @@ class Session:
                     planned = {
                         label: self.plan_with_declarations(one) for label, one in new.items()
                     }
-                    if self.counted:
-                        warn_of_useless_choices([plan for plan, _ in planned.values()])
                     if self.unit.people:
                         self._warn_of_groups(new.values(), [plan for plan, _ in planned.values()])
+                    if self.counted:
+                        warn_of_useless_choices([plan for plan, _ in planned.values()])
                     names = [label.name for label in asked if label in charged]
                     self._debit(new, list(planned.values()), names)
                 verbs = VerbList(one.question for one in new.values())
@@ -521,7 +521,8 @@ class Session:
         clips = self._find_clips(question)
         if clips == found.plan.clips:
             return found
-        return found._replace(plan=replace(found.plan, clips=clips))
+        plan = replace(found.plan, clips=clips)
+        return Release(plan, found.raw, found.rule, found.fresh)
 
     def _split(self, label: Label, identity: Identity, one: PricedQuestion) -> SplitQuestion | None:
         """Return which vectors of a question are on record at its price, and what is left to ask.

@@ -152,6 +152,17 @@ def test_intervals_of_shares_cover_and_never_contradict_the_p_value(shares, size
     assert is_level(missed, runs)
 
 
+def test_distances_of_shares_have_the_noise_in_them():
+    weights = np.array([0.0, 1.0]), np.array([1.0, 1.0])  # of the numbers of no and of yes
+    yes, n = np.array([300.0, 200.0]), np.array([1000.0, 500.0])
+    quiet, loud = (hypotheses_module.NoisyShares(yes, n, *weights, noise) for noise in (0.0, 50.0))
+    share = 500 / 1500
+    draws = share * (1 - share) * (1 / 1000 + 1 / 500)
+    noise = 50**2 * ((1 - share) ** 2 + share**2) * (1 / 1000**2 + 1 / 500**2)
+    assert quiet.distance == pytest.approx(0.1 / np.sqrt(draws))
+    assert loud.distance == pytest.approx(0.1 / np.sqrt(draws + noise))
+
+
 def test_shares_are_found_as_often_as_by_independence():
     sizes, shares, runs = (2000, 2000), (0.3, 0.35), 60
     found = sum(one.pvalue <= ALPHA for one in draw_tests(shares, sizes, 0.5, runs))
