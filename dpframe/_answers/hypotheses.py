@@ -248,10 +248,7 @@ def make_shares_test(
         distance if estimate >= 0 else -distance,
         p_value,
         estimate,
-        (
-            _find_end_of_differences(seen, critical, -1.0),
-            _find_end_of_differences(seen, critical, 1.0),
-        ),
+        enclose_shares_difference(seen, critical),
         f"{labels[0]!r} less {labels[1]!r} in the population: noise and sampling",
         level,
         f"{PEOPLE}; each is in one group; the p-value is by {_TABLES} drawn samples for each of "
@@ -320,6 +317,22 @@ def draw_binomial(n: float, share: float, uniform: Floats) -> Floats:
         logs = np.concatenate([[0.0], np.cumsum(ratios)])
     law = np.cumsum(np.exp(logs - logs.max()))
     return np.asarray(steps[np.searchsorted(law / law[-1], uniform)], dtype=float)
+
+
+def enclose_shares_difference(seen: NoisyShares, critical: float) -> tuple[float, float]:
+    """Return the differences of two shares that lie within ``critical`` standard errors.
+
+    Whether 0 is one of them follows from the distance itself, to the last digit.
+    """
+    estimate = float(seen.estimate)
+    if float(seen.distance) <= critical:
+        low, high = (_find_end_of_differences(seen, critical, far) for far in (-1.0, 1.0))
+        return min(low, 0.0), max(high, 0.0)
+    side = math.copysign(1.0, estimate)
+    near = _find_end_of_differences(seen, critical, 0.0)
+    near = near or side * math.ulp(0.0)  # 0 itself is excluded
+    ends = near, _find_end_of_differences(seen, critical, side)
+    return min(ends), max(ends)
 
 
 def _find_end_of_differences(seen: NoisyShares, critical: float, far: float) -> float:

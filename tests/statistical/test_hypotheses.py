@@ -321,3 +321,14 @@ def test_noise_beyond_all_shares_gives_no_p_value_of_one():
         tested = p.test.shares("well", by="arm", epsilon=5)
         assert tested.pvalue < 0.001
         assert tested.interval[0] > 0.4
+
+
+@pytest.mark.parametrize("factor", [1 - 1e-15, 1.0, 1 + 1e-15])
+def test_an_interval_of_shares_ends_on_the_side_of_zero_that_the_distance_says(factor):
+    weights = np.array([0.0, 1.0]), np.array([1.0, 1.0])
+    yes, n = np.array([300.0, 200.0]), np.array([1000.0, 500.0])
+    seen = hypotheses_module.NoisyShares(yes, n, *weights, 3.0)
+    critical = float(seen.distance) * factor
+    low, high = hypotheses_module.enclose_shares_difference(seen, critical)
+    assert low < -0.1 < high
+    assert (high < 0) == (float(seen.distance) > critical)
