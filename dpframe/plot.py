@@ -8,6 +8,7 @@ a budget (``df.dp.budget.plot()``): as bars with error bars, bins to scale, or l
 
 from __future__ import annotations
 
+import textwrap
 from collections.abc import Iterable, Sequence
 from importlib import import_module
 from itertools import cycle
@@ -241,6 +242,7 @@ BLUE, LIGHT = "#0072b2", "#cfd8dc"
 COLORS = (BLUE, "#e69f00", "#009e73", "#cc79a7", "#56b4e9", "#d55e00", "#f0e442", "#000000")
 # The number of spreads of the values, or of usual bands, beyond which bands leave the picture.
 REACH = 3.0
+_CAPTION = 72  # letters in a line of a caption
 NOISE = "only noise"  # the name of what is hollow, in legends
 CUT = 3.0  # the number of budgets beyond which a bar is cut
 
@@ -457,6 +459,19 @@ def panels_for(n: int, ax: object, size: tuple[float, float] | None = None) -> P
         size = size or (6.4, 2.4 * n + 2.4)
         return plt.subplots(n, 1, figsize=size, layout="constrained", squeeze=False)[1].ravel()
     return _check_panels(ax, n, f"ax= takes {n} axes here, one for each column.")
+
+
+def add_caption(axes: Axes | Panels, text: str) -> None:
+    """Write what an answer leaves out above its axes, in small letters on the right side.
+
+    Of several axes the first ones have it. Without ``text`` nothing is written.
+    """
+    first: Axes = axes.ravel()[0] if isinstance(axes, np.ndarray) else axes
+    if not text:
+        return
+    if title := first.get_title().rstrip("\n"):
+        first.set_title(f"{title}\n")  # an empty line, in which the caption stands
+    first.set_title(textwrap.fill(text, _CAPTION), loc="right", fontsize="x-small")
 
 
 def _check_panels(ax: object, n: int, problem: str) -> Panels:

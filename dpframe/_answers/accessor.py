@@ -19,6 +19,7 @@ from dpframe._answers.layout import OutputColumns, OutputRows, OutputSeries
 from dpframe._answers.matching import MatchedAnswer
 from dpframe._answers.operators import TableOperators
 from dpframe._answers.population import (
+    ERRORS,
     GroupDifference,
     check_coverage,
     compute_difference,
@@ -129,8 +130,12 @@ class Answer(TableOperators, Tabular):
         level = _validate.level(level)
         pairs = self._find_ends(level, _validate.flag(at_once, "at_once"), of, n)
         answer, numbers = self._answer, self._numbers
+        columns = pd.Index(["lower", "upper"], name=ERRORS[of])
         parts = [
-            pd.DataFrame({"lower": low, "upper": high}, index=answer.index) for low, high in pairs
+            pd.DataFrame(dict(zip(columns, ends, strict=True)), index=answer.index).set_axis(
+                columns, axis=1
+            )
+            for ends in pairs
         ]
         if isinstance(answer, pd.DataFrame) and numbers.labelled:
             return _pandas.concat(parts, axis=1, keys=list(answer.columns[numbers.keys :]))
@@ -248,7 +253,8 @@ class Answer(TableOperators, Tabular):
 
         ``level`` is the confidence of the interval.
 
-        The result has ``estimate``, ``lower`` and ``upper``. The first and the second are labels of
+        The result has ``estimate``, ``lower`` and ``upper``, and says which error the interval
+        covers: the noise alone unless ``of`` says otherwise. That is no test. The first and the second are labels of
         a Series. With ``of="population"`` it covers the sampling error of both groups, as
         `interval` has it. It is shorter than what the two intervals say, since both would have to
         fail at once (docs/guarantees/population.md#differences).
@@ -287,7 +293,8 @@ class Answer(TableOperators, Tabular):
         a line with a band; or the ``kind`` asked for: ``"bar"``, ``"barh"``, ``"hist"`` or
         ``"line"``. Error bars are `interval` at ``level``, with ``at_once`` for all together;
         quantiles that were chosen have no error bars. Numbers that are noise, as `reliable` says,
-        are hollow: bars are hatched, on a line points are rings, and the legend says so. The
+        are hollow: bars are hatched, on a line points are rings, and the legend says so. What limits
+        and clips have left out stands above. The
         columns of a table have axes each, which come as an array, with ``subplots=True``, or if
         some are counts and others means, say; ``subplots=False`` and ``ax=`` put them into one.
         ``y=`` names columns to draw. Other words go to pandas. It draws what was released and costs
@@ -314,7 +321,7 @@ class Answer(TableOperators, Tabular):
         together = _validate.flag(at_once, "at_once")
         name = answer.name if isinstance(answer, pd.Series) else None
         ends = [] if has_only_choices(cells) else numbers.ends(level, together)
-        return _plot.draw_answer(
+        drawn = _plot.draw_answer(
             answer,
             _plot.Marks.stack(ends, numbers.noise),
             kind=kind,
@@ -325,6 +332,8 @@ class Answer(TableOperators, Tabular):
             options=kwargs,
             apart=isinstance(answer, pd.DataFrame) and len({c.aggregate for c in cells}) > 1,
         )
+        _plot.add_caption(drawn, list_limits(self.plans))
+        return drawn
 
     def __repr__(self) -> str:
         """Show what was asked, its price, and the methods that explain the answer."""

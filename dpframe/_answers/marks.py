@@ -46,7 +46,7 @@ def is_noteworthy(release: Release, layout: AnswerLayout, values: Sequence[Array
     if layout.by_output:
         reliable = judge_at_sight(plan, raw, values, rule.part)
         if reliable:
-            return bool(plan.caps and describe_limits(plan))
+            return bool((plan.caps or plan.clips) and describe_limits(plan))
         if reliable is False:
             if release.fresh:
                 warn_of_noise(rule)

@@ -36,6 +36,8 @@ from dpframe._frame.verbs import (
     pictures,
     steps,
 )
+from dpframe._groups.calendar import count_periods, describe_groups_left_out
+from dpframe._groups.keys import KeyBy
 from dpframe._ledger.accountant import Accountant
 from dpframe._plans.budget import Budget
 from dpframe._plans.price import DEFAULTS, WORDS, Payment, check_payment
@@ -477,7 +479,23 @@ class PrivateFrame(OperatorMethods, Tracked):
         return (
             f"PrivateFrame of [{shown}{more}]{rows}\n{self.budget!r}{self._fits}\n"
             f"{self._session.unit.neighbors}, {self._unit_text}{self._listed_keys}; {self._place}"
+            + "".join(f"\n{text}" for text in self._groups_left_out)
         )
+
+    @property
+    def _groups_left_out(self) -> list[str]:
+        """Hints about columns of periods with more keys than a person counts in."""
+        unit = self._session.unit
+        if not unit.people or unit.groups is None:
+            return []
+        hints = []
+        for expr in self._selection.columns.values():
+            keys = self._session.keys.get(expr.position) if isinstance(expr, Column) else None
+            if keys is not None:
+                by = (KeyBy(expr, keys),)
+                if count_periods(by, unit.people) > unit.groups:
+                    hints.append(describe_groups_left_out(by, len(keys), unit.groups))
+        return hints
 
     @property
     def _fits(self) -> str:
@@ -507,7 +525,9 @@ class PrivateFrame(OperatorMethods, Tracked):
         return (
             f"<div><b>PrivateFrame</b> ({self._session.unit.neighbors}, {escape(self._unit_text + self._listed_keys)})"
             f"<table><tr><th>column</th><th>kind</th><th>bounds</th></tr>{rows}</table>{where}"
-            f"{self.budget._repr_html_()}<small>{escape(self._place)}</small></div>"
+            f"{self.budget._repr_html_()}<small>{escape(self._place)}</small>"
+            + "".join(f"<p>{escape(text)}</p>" for text in self._groups_left_out)
+            + "</div>"
         )
 
 

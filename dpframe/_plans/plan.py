@@ -30,10 +30,12 @@ from dpframe._plans.aggregates import (
     Setting,
     VectorKey,
 )
+from dpframe._plans.clips import NarrowBounds
 from dpframe._plans.counts import ROWS
 from dpframe._plans.moments import make_column
 from dpframe._plans.worth import (
     describe_error_by_spread,
+    describe_left_out,
     describe_worth_in_advance,
     find_choice_error,
 )
@@ -130,6 +132,8 @@ class Plan:
     caps: tuple[Limit, ...] = ()
     #: The groups that were found in the data.
     selected: FoundGroups | None = field(default=None, compare=False)
+    #: The bounds that cut more than the declarations do.
+    clips: tuple[NarrowBounds, ...] = field(default=(), compare=False)
     # The `Draft` of the question, while it runs.
     _draft: Any = field(default=None, compare=False, repr=False)
 
@@ -283,6 +287,8 @@ class Plan:
         rows.append(("neighbours", self.neighbors))
         if self.limits:
             rows.append(("limits", self.limits))
+        if left_out := describe_left_out(self):
+            rows.append(("left out", left_out))
         for part in self.parts:
             reach = f"{part.statistic}: sensitivity {part.sensitivity:.6g} ({part.noise.norm.text})"
             rows.append(("release", f"{reach}, {part.noise.name} noise of scale {part.scale:.6g}"))
@@ -384,6 +390,8 @@ class Plan:
         selected = (
             f',"selected":{_as_text(list(self.selected))}' if self.selected is not None else ""
         )
+        if self.clips:
+            selected += f',"clips":{_as_text([clip.to_json() for clip in self.clips])}'
         tail = (
             f'"groups":{self.groups},"limits":{caps},"why":{_as_text(self.why)},'
             f'"declared":[{declared}]{error}{selected}'
@@ -415,6 +423,7 @@ class Plan:
             data.get("told", ""),
             caps=tuple(map(Limit.from_json, data["limits"])),
             selected=FoundGroups(*data["selected"]) if "selected" in data else None,
+            clips=tuple(map(NarrowBounds.from_json, data.get("clips", ()))),
         )
 
 

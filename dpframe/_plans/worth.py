@@ -328,17 +328,44 @@ def describe_choice_error(plan: Plan) -> str:
     )
 
 
-def describe_limits(plan: Plan) -> str:
-    """Return the contribution limits as text beside an answer: "of at most 32 rows a person".
+def list_notes(plan: Plan) -> list[str]:
+    """Return all that a plan says of its released numbers, a text for each line below an answer."""
+    return [text for text in (describe_choice_error(plan), describe_limits(plan)) if text]
 
-    It is empty where all rows count, or people do.
+
+def describe_limits(plan: Plan) -> str:
+    """Return the contribution limits and the clips as text beside an answer.
+
+    Such as "of at most 32 rows a person" and "sizes cut at 12 rows a person". It is empty where all
+    rows count, or people do, and no value is cut beyond what was declared.
     """
-    if not plan.caps:
+    if not plan.caps and not plan.clips:
         return ""
-    people = bool(plan.cells) and all(
-        AGGREGATES[cell.aggregate].counts_people for cell in plan.cells
-    )
-    return "; ".join(dict.fromkeys(filter(None, [limit.describe(people) for limit in plan.caps])))
+    texts = [limit.describe(_counts_people(plan)) for limit in plan.caps]
+    texts += [clip.describe() for clip in plan.clips]
+    return "; ".join(dict.fromkeys(filter(None, texts)))
+
+
+def describe_left_out(plan: Plan) -> str:
+    """Return what the limits and clips of a plan leave out, and the lines that tell how much.
+
+    It is empty where they leave out nothing.
+    """
+    people = _counts_people(plan)
+    texts = [limit.describe_left_out(people, plan.groups) for limit in plan.caps]
+    lines = ["over_limits" for text in texts if text]
+    for clip in plan.clips:
+        texts.append(clip.describe())
+        lines.append("clipped")
+    verbs = list(dict.fromkeys(f"p.{line}()" for line in lines))
+    tell = "tells" if len(verbs) == 1 else "tell"
+    found = "; ".join(dict.fromkeys(filter(None, texts)))
+    return f"{found}. {' and '.join(verbs)} {tell} how much" if found else ""
+
+
+def _counts_people(plan: Plan) -> bool:
+    """Return whether all outputs of a plan count people, rather than their rows."""
+    return bool(plan.cells) and all(AGGREGATES[cell.aggregate].counts_people for cell in plan.cells)
 
 
 def find_choice_error(plan: Plan, cell: Cell) -> float:

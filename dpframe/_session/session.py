@@ -6,7 +6,7 @@ import json
 import os
 import threading
 import weakref
-from collections.abc import Callable, Hashable, Iterator, Sequence
+from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
 from dataclasses import replace
 from fractions import Fraction
 from functools import partial
@@ -20,6 +20,7 @@ from numpy.typing import NDArray
 from dpframe._cells.encoding import digest, encode
 from dpframe._errors import SWITCH, BadType, BadValue, SessionError, caution, debugging
 from dpframe._expr import Expr, seconds_between, zone_of
+from dpframe._groups.calendar import count_periods, describe_groups_left_out
 from dpframe._groups.combinations import Tuples
 from dpframe._groups.keys import By, Keys, Word
 from dpframe._groups.periods import Span, ends_of
@@ -36,6 +37,7 @@ from dpframe._ledger.accountant import (
 )
 from dpframe._plans.aggregates import AGGREGATES
 from dpframe._plans.budget import Budget
+from dpframe._plans.clips import NarrowBounds, find_clips
 from dpframe._plans.plan import Plan, note_reduced_epsilon
 from dpframe._plans.price import Payment, find_price, format_price_as_typed
 from dpframe._plans.worth import says_nothing
@@ -148,6 +150,8 @@ class Session:
         # Bounds and keys that were released: nobody's word.
         self.released_bounds: set[tuple[Expr, tuple[float, float]]] = set()
         self.found: dict[bytes, Keys | Tuples] = {}
+        # Groupings with limits of groups, so that each is warned of once.
+        self.looked_at: set[tuple[Any, ...]] = set()
         self.found_keys: FoundKeys = FoundKeys()
         # Of questions that find keys, so that a repeat has the same plan.
         self.failures: dict[Any, tuple[Fraction, Fraction]] = {}
@@ -359,12 +363,14 @@ class Session:
 
         These declarations, such as bounds given at the question, go into the ledger with its debit.
         """
-        question, words = one.question, list(one.words)
+        question, words, cuts = one.question, list(one.words), False
         for out in question.outputs:
             if AGGREGATES[out.aggregate].selects:
                 continue  # the verb has said so once for all candidates
             for expr, pair in out.clipped:
                 known = expr.bounds(self.bounds) if not out.duration else self._seconds(expr)
+                # Declared bounds of a column cut nothing that may be, and most questions have them.
+                cuts = cuts or pair != known or expr.depth > 1
                 if pair != known and (expr, tuple(pair)) not in self.released_bounds:
                     words.append(
                         Word("bounds", f"{expr}: ({pair.lower:g}, {pair.upper:g})", str(out))
@@ -386,7 +392,22 @@ class Session:
         if question.by and self.found_keys.labels:
             selected = self.find_selected(question.by, question.where)
             plan = plan if selected is None else replace(plan, selected=selected)
+        if cuts and (clips := self._find_clips(question)):
+            plan = replace(plan, clips=clips)
         return (replace(plan, most=self._most(one.unit)) if self.counted else plan), words
+
+    def _find_clips(self, question: Question) -> tuple[NarrowBounds, ...]:
+        """Return the bounds of a question that cut more than what was declared."""
+        clipped = [pair for out in question.outputs for pair in out.clipped]
+        if not clipped:
+            return ()
+        durations = {
+            expr: self._seconds(expr)
+            for out in question.outputs
+            if out.duration
+            for expr, _ in out.clipped
+        }
+        return find_clips(question.outputs, self.bounds, durations, self.unit.rows)
 
     def find_selected(self, by: Sequence[By], where: Expr | None) -> FoundGroups | None:
         """Return which groups of a question were found in the data and not declared at `open`; None
@@ -464,6 +485,8 @@ class Session:
                     planned = {
                         label: self.plan_with_declarations(one) for label, one in new.items()
                     }
+                    if self.unit.people:
+                        self._warn_of_groups(new.values(), [plan for plan, _ in planned.values()])
                     if self.counted:
                         warn_of_useless_choices([plan for plan, _ in planned.values()])
                     names = [label.name for label in asked if label in charged]
@@ -485,6 +508,23 @@ class Session:
                     for (label, identity), one in zip(labelled, questions, strict=True)
                 ]
 
+    def _warn_of_groups(self, asked: Iterable[PricedQuestion], plans: Iterable[Plan]) -> None:
+        """Warn of groupings by time with more periods than a person counts in.
+
+        Each grouping is looked at once a session.
+        """
+        for one, plan in zip(asked, plans, strict=True):
+            by, caps = one.question.by, plan.caps
+            limits = [cap.groups for cap in caps if cap.groups is not None and not cap.met]
+            if not by or not limits or min(limits) >= plan.groups:
+                continue
+            key = (min(limits), *(level.token for level in by))
+            if key in self.base.looked_at:
+                continue
+            self.base.looked_at.add(key)
+            if count_periods(by, one.unit.people) > min(limits):
+                caution(describe_groups_left_out(by, plan.groups, min(limits)))
+
     def _present(self, record: Record, identity: Identity, one: PricedQuestion) -> Release:
         """Return a recorded release rearranged as the answer of an equivalent question in other
         words.
@@ -495,7 +535,12 @@ class Session:
         if record.question is question or record.question == question:
             return record.release
         rows = self._public_rows(question)
-        return question.present(record.release, record.question_id, identity, one.unit, rows)
+        found = question.present(record.release, record.question_id, identity, one.unit, rows)
+        clips = self._find_clips(question)
+        if clips == found.plan.clips:
+            return found
+        plan = replace(found.plan, clips=clips)
+        return Release(plan, found.raw, found.rule, found.fresh)
 
     def _split(self, label: Label, identity: Identity, one: PricedQuestion) -> SplitQuestion | None:
         """Return which vectors of a question are on record at its price, and what is left to ask.

@@ -318,3 +318,26 @@ def test_empty_and_constant_groups_say_nothing(p):
     assert nobody.test.independence("g", "h", epsilon=1).pvalue > 0.001
     assert nobody.test.correlation("x", "yes", bounds={"yes": (0, 1)}, epsilon=1).pvalue == 1
     assert nobody.mean("x", epsilon=1).interval(of="population") == (0.0, 1.0)
+
+
+def test_a_difference_says_which_error_its_interval_covers():
+    df = pd.DataFrame({"g": ["a", "b"] * 500, "yes": [True, False, True, True] * 250})
+    p = df.dp.open(100, keys={"g": ["a", "b"]})
+    answer = p.groupby("g")["yes"].mean(epsilon=5)
+    noise = answer.dp.difference("a", "b")
+    both = answer.dp.difference("a", "b", 0.9, of="population")
+    assert repr(noise).endswith(", noise only; of='population' for a test")
+    assert repr(both).endswith(", noise and sampling")
+    assert "90 % interval" in repr(both)
+    assert (noise.of, noise.level, both.of, both.level) == ("noise", 0.95, "population", 0.9)
+    estimate, lower, upper = both
+    assert (estimate, lower, upper) == (both.estimate, both.lower, both.upper)
+
+
+def test_a_table_of_intervals_says_which_error_they_cover():
+    df = pd.DataFrame({"g": ["a", "b"] * 500, "yes": [True, False, True, True] * 250})
+    p = df.dp.open(100, keys={"g": ["a", "b"]})
+    answer = p.groupby("g").agg(share=("yes", "mean"), n=("yes", "size"), epsilon=5)
+    assert answer["share"].dp.interval().columns.name == "noise only"
+    assert answer["share"].dp.interval(of="population").columns.name == "noise and sampling"
+    assert list(answer.dp.interval().columns.names) == [None, "noise only"]

@@ -384,7 +384,7 @@ def test_quantiles_that_were_chosen_together_bound_one_another_in_a_table(p):
     table = answer.dp.table(n=200)
     pd.testing.assert_frame_equal(
         pd.DataFrame(table[["lower", "upper"]]),
-        answer.dp.interval(n=200).astype(float).reset_index(drop=True),
+        answer.dp.interval(n=200).astype(float).reset_index(drop=True).rename_axis(columns=None),
     )
     assert table["flags"].tolist() == [""] * 3
     assert answer.dp.table()["flags"].str.contains("chosen").all()

@@ -35,6 +35,7 @@ RELEASES: dict[str, Any] = {
     "groupby tree": lambda p, **w: p.groupby("g")["x"].quantile(
         0.5, method="tree", resolution=4, **w
     ),
+    "clipped": lambda p, **w: p.clipped("x", bounds=(0, 1), **w),
     "suggest_limits": lambda p, **w: p.suggest_limits("g", **w),
     "suggest_bounds": lambda p, **w: p.suggest_bounds("x", **w),
     "argmax": lambda p, **w: p.argmax("g", **w),
