@@ -10,6 +10,7 @@ from typing import cast
 import numpy as np
 import pandas as pd
 
+from dpframe._answers.display import AnswerFrame, AnswerSeries, is_noteworthy
 from dpframe._answers.layout import (
     AnswerLayout,
     OutputColumns,
@@ -20,7 +21,6 @@ from dpframe._answers.layout import (
     QuantileRows,
     ShownColumn,
 )
-from dpframe._answers.marks import AnswerFrame, AnswerSeries, is_noteworthy
 from dpframe._answers.receipts import ANSWER, attach_receipt, seal_columns
 from dpframe._answers.released import blank_noise
 from dpframe._answers.types import Array, Index, PandasType, Places, Series

@@ -13,8 +13,8 @@ import pandas as pd
 
 from dpframe._answers.arithmetic import Calculation, is_number, start_from_number
 from dpframe._answers.computed import match_answer, write_columns
+from dpframe._answers.display import mark_if_noteworthy
 from dpframe._answers.estimate import Estimate
-from dpframe._answers.marks import mark_if_noteworthy
 from dpframe._answers.matching import MatchedAnswer
 from dpframe._answers.receipts import ANSWER, digest_index, get_receipt, split_label
 from dpframe._answers.types import Index, Json, PandasAnswer, Places, Series
