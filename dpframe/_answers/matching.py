@@ -144,7 +144,10 @@ class ReleasedTable(Released):
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Excerpt:
-    """Some rows of a column of a release: a leaf of calculations. A missing row, -1, is NaN."""
+    """Some rows of a column of a release: a leaf of calculations. A missing row, -1, is NaN.
+
+    ``rows`` without a dimension are a single number.
+    """
 
     source: ReleasedTable
     column: int
@@ -186,10 +189,13 @@ class Excerpt:
 
     def flag_noise(self, size: int) -> Bools:
         """Return which numbers are noise."""
-        return np.asarray(take_rows(self.source.noise[self.column], self.rows) == 1.0)
+        flags = take_rows(self.source.noise[self.column], self.rows) == 1.0
+        return np.broadcast_to(np.asarray(flags), (size,))
 
     def pick_rows(self, rows: Places) -> Excerpt:
-        """Return some of the rows."""
+        """Return some of the rows; a single number stands in every row."""
+        if self.rows.ndim == 0:
+            return self
         return Excerpt(self.source, self.column, np.where(rows < 0, -1, self.rows[rows]))
 
     def is_same(self, other: object) -> bool:
@@ -239,7 +245,7 @@ class MatchedAnswer:
             raise BadValue(DURATIONS)
         frame = answer.to_frame() if isinstance(answer, pd.Series) else answer
         # The number of first columns that are labels of rows.
-        self.keys = _count_keys(source.labels, frame)
+        self.keys = count_keys(source.labels, frame)
         # A row of the source for each cell of the answer, and a column; -1 where it is not there.
         self.rows, self.columns = _find_places(source.labels, frame, self.keys)
         here = (self.rows >= 0) & (self.columns >= 0)
@@ -320,7 +326,7 @@ class MatchedAnswer:
         return self.source.calculate_rows(int(known[0]) if len(known) else 0, rows)
 
 
-def _count_keys(labels: Labels, frame: pd.DataFrame) -> int:
+def count_keys(labels: Labels, frame: pd.DataFrame) -> int:
     """Return how many of the first columns are labels of rows, as `reset_index` makes them."""
     if frame.columns.nlevels > 1 and not all(isinstance(label, tuple) for label in frame.columns):
         return 0

@@ -28,7 +28,7 @@ from dpframe._plans.order import enclose_by_other_levels
 from dpframe._plans.plan import Draft, Part, Plan, get_noisy_sums, make_draft
 from dpframe._plans.price import buy_choice, buy_noise, buy_points
 from dpframe._plans.sampling import NOISE, About
-from dpframe._plans.worth import ORDINARY, NoiseRule
+from dpframe._plans.worth import ORDINARY, NoiseRule, NoiseWarning
 from dpframe._questions.identity import (
     Identity,
     identify_choice,
@@ -50,13 +50,20 @@ ROWS, COUNT, SIZE = Output("rows", "size"), Output("count", "size"), Output("siz
 class Release(NamedTuple):
     """A plan and its noisy integers: nothing else ever leaves the door.
 
-    ``rule`` is how the session judges noise. ``fresh`` is true if it was released just now.
+    ``rule`` is how the session judges noise. ``fresh`` is true if it was released just now. Then
+    ``warning`` is that of the session about noise.
     """
 
     plan: Plan
     raw: tuple[Any, ...]
     rule: NoiseRule = ORDINARY
     fresh: bool = False
+    warning: NoiseWarning | None = None
+
+    @property
+    def warns(self) -> bool:
+        """Whether there is a warning if the answer is noise: none was given in this session."""
+        return self.warning is not None and not self.warning.given
 
 
 def read_numbers(plan: Plan, raw: Sequence[Any], place: int) -> NDArray[Any]:

@@ -31,7 +31,7 @@ from dpframe._plans.aggregates import AGGREGATES
 from dpframe._plans.budget import Budget
 from dpframe._plans.plan import Plan, note_reduced_epsilon
 from dpframe._plans.price import Payment, find_price, format_price_as_typed
-from dpframe._plans.worth import says_nothing
+from dpframe._plans.worth import NoiseWarning, says_nothing
 from dpframe._questions.identity import Identity
 from dpframe._questions.question import ROWS, Array, Query, Question, Release
 from dpframe._session.data import Data, closed, sessions
@@ -129,6 +129,7 @@ class Session:
         self._asking = threading.Lock()
         self._together = accountant.batches  # it guards only what is declared together
         self.closed = False
+        self.noise_warning = NoiseWarning()
         self.planning: list[int] = []  # the threads that are in a plan_ahead() block of it
         self._process = os.getpid()
         # Bounds and keys that were released: nobody's word.
@@ -461,9 +462,14 @@ class Session:
                     self._keep_release(label, record, one)
                 if splits:
                     known.update(self._assemble_all(splits, asked, identities, known))
-                rule = self.base.terms.rule
+                rule, warning = self.base.terms.rule, self.base.noise_warning
                 return [
-                    Release(*self._present(known[label], identity, one)[:2], rule, label in charged)
+                    Release(
+                        *self._present(known[label], identity, one)[:2],
+                        rule,
+                        label in charged,
+                        warning if label in charged else None,
+                    )
                     for (label, identity), one in zip(labelled, questions, strict=True)
                 ]
 

@@ -1,0 +1,161 @@
+"""Numbers of an answer by their labels: ``answer.dp["CA"]`` is a number with its interval."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Hashable, Iterator
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from dpframe import _pandas
+from dpframe._answers.computed import UnchangedAnswer
+from dpframe._answers.estimate import DerivedFloat, DerivedInt, Estimate, scalar
+from dpframe._answers.matching import MatchedAnswer, ReleasedTable
+from dpframe._answers.released import Released
+from dpframe._answers.types import Index, PandasAnswer
+from dpframe._errors import UnknownColumn
+from dpframe._plans.aggregates import AGGREGATES
+from dpframe._plans.worth import NoiseRule
+from dpframe._questions.question import Release
+
+_SHOWN = 8  # labels that a message lists
+
+
+class AnswerSelection(ABC):
+    """Labels of ``answer.dp``: single numbers keep their intervals, and parts are answers."""
+
+    _answer: PandasAnswer
+    _numbers: UnchangedAnswer | MatchedAnswer
+
+    @abstractmethod
+    def _match(self) -> MatchedAnswer:
+        """Return which released number each cell is."""
+
+    def __getitem__(self, label: Any) -> Any:
+        """Return what pandas selects by this label: a number with its interval, or a part.
+
+        >>> df = pd.DataFrame({"state": ["CA", "NY"] * 500})
+        >>> p = df.dp.open(100, keys={"state": ["CA", "NY"]})
+        >>> visits = p.groupby("state").size(epsilon=10)
+        >>> visits.dp["CA"]
+        500 ± 0
+        >>> visits.dp["TX"]
+        Traceback (most recent call last):
+        ...
+        dpframe._errors.UnknownColumn: no label 'TX' in this answer. Labels: 'CA', 'NY'.
+        """
+        return self._select(lambda answer: answer[label], label)
+
+    @property
+    def loc(self) -> AnswerLocator:
+        """The numbers by row and column, as `loc` of pandas: ``answer.dp.loc["CA", "mean"]``."""
+        return AnswerLocator(self)
+
+    def items(self) -> Iterator[tuple[Hashable, Any]]:
+        """Yield the labels of a Series with numbers that have intervals, or columns of a table."""
+        answer = self._answer
+        labels = answer.index if isinstance(answer, pd.Series) else answer.columns
+        for place, label in enumerate(labels):
+            if isinstance(answer, pd.Series):
+                yield label, self._take_number(place, 0)
+            else:
+                yield label, answer.iloc[:, place]
+
+    def __iter__(self) -> Iterator[Any]:
+        """Yield the numbers of a Series with their intervals, or the labels of a table's columns."""
+        single = isinstance(self._answer, pd.Series)
+        return (value if single else label for label, value in self.items())
+
+    def __contains__(self, label: Hashable) -> bool:
+        return label in self._answer
+
+    def _select(self, find: Callable[[Any], Any], label: Any) -> Any:
+        """Return the number with its interval, or the part of the answer, that ``find`` selects."""
+        answer = self._answer
+        try:
+            found = find(answer)
+        except KeyError:
+            raise UnknownColumn(_describe_unknown(answer, label)) from None
+        if isinstance(found, pd.Series | pd.DataFrame):
+            return found
+        if isinstance(answer, pd.Series):
+            return self._take_number(
+                int(find(pd.Series(np.arange(len(answer)), index=answer.index))), 0
+            )
+        places = pd.DataFrame(
+            np.arange(answer.size).reshape(answer.shape), answer.index, answer.columns
+        )
+        return self._take_number(*divmod(int(find(places)), answer.shape[1]))
+
+    def _take_number(self, row: int, column: int) -> Any:
+        """Return a cell of the answer with its interval, or as it is if it is no released number."""
+        answer, numbers = self._answer, self._numbers
+        value = answer.iloc[row] if isinstance(answer, pd.Series) else answer.iloc[row, column]
+        column -= numbers.keys
+        if column < 0 or isinstance(value, str):
+            return value
+        if isinstance(numbers, UnchangedAnswer):
+            place = column if numbers.column is None else numbers.column
+            number = _make_estimate(numbers.released, row, place)
+        else:
+            place, source = int(numbers.columns[row, column]), numbers.source
+            row = int(numbers.rows[row, column])
+            if row < 0:
+                return value
+            released = isinstance(source, ReleasedTable)
+            number = _make_estimate(source, row, place) if released else None
+        if number is None:  # it is made of several
+            matched = self._match()
+            row, place = (int(part[row, column]) for part in (matched.rows, matched.columns))
+            steps = matched.source.calculate_rows(place, np.array(row))
+            whole = isinstance(value, int | np.integer)
+            return DerivedInt(int(value), steps) if whole else DerivedFloat(float(value), steps)
+        return number._blank() if _pandas.isna(value) else number
+
+
+class AnswerLocator:
+    """``answer.dp.loc``: the numbers of an answer by the labels of rows and columns."""
+
+    def __init__(self, selection: AnswerSelection):
+        self._selection = selection
+
+    def __getitem__(self, label: Any) -> Any:
+        """Return a number with its interval, or a part of the answer."""
+        return self._selection._select(lambda answer: answer.loc[label], label)
+
+
+def _make_estimate(released: Released, row: int, column: int) -> Estimate | None:
+    """Return a number of a release by itself; None if it is made of several groups or outputs."""
+    plan, groups = released.plan, int(np.shape(released.raw[0])[-1])
+    if released.order is not None:
+        row = int(released.order[row])
+    found = released.layout.locate(plan, row, column)
+    if found is None:
+        return None
+    group, output = found
+    cell = plan.cells[output]
+    # A choice is judged by the count beside it.
+    others = tuple(one for one in plan.cells if one is not cell)
+    cells = (cell, *others) if AGGREGATES[cell.aggregate].selects else (cell,)
+    raw = tuple(
+        part[..., group : group + 1] if np.shape(part)[-1] == groups else part
+        for part in released.raw
+    )
+    return scalar(Release(replace(plan, cells=cells), raw, NoiseRule(released.part)))
+
+
+def _describe_unknown(answer: PandasAnswer, label: Any) -> str:
+    """Return the message for a label that an answer does not have."""
+    axes: list[Index] = [answer.index]
+    if isinstance(answer, pd.DataFrame):
+        axes.append(answer.columns)
+    texts = [
+        ", ".join(map(repr, axis[:_SHOWN].tolist())) + ", ..." * (len(axis) > _SHOWN)
+        for axis in axes
+    ]
+    names = ["Labels"] if len(axes) == 1 else ["Rows", "columns"]
+    listed = "; ".join(f"{name}: {text}" for name, text in zip(names, texts, strict=True))
+    return f"no label {label!r} in this answer. {listed}."
