@@ -153,7 +153,7 @@ def _describe_unknown(answer: PandasAnswer, label: Any) -> str:
     if isinstance(answer, pd.DataFrame):
         axes.append(answer.columns)
     texts = [
-        ", ".join(map(repr, axis[:_SHOWN].tolist())) + ", ..." * (len(axis) > _SHOWN)
+        ", ".join(map(repr, axis[:_SHOWN].tolist())) + ", and others" * (len(axis) > _SHOWN)
         for axis in axes
     ]
     names = ["Labels"] if len(axes) == 1 else ["Rows", "columns"]
