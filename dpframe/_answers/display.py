@@ -11,6 +11,7 @@ import math
 import re
 from collections.abc import Sequence
 from html import escape
+from textwrap import shorten
 from typing import Any, NamedTuple, cast
 
 import numpy as np
@@ -19,7 +20,6 @@ import pandas as pd
 from dpframe import _pandas
 from dpframe._answers.computed import ComputedTable, UnchangedAnswer, read_answer, read_source
 from dpframe._answers.digits import align_texts, split_interval
-from dpframe._answers.estimate import describe_plans
 from dpframe._answers.matching import MatchedAnswer, ReleasedTable, count_keys
 from dpframe._answers.receipts import ANSWER, get_receipt
 from dpframe._answers.types import Bools, Ends, PandasAnswer, Places, Series
@@ -29,8 +29,11 @@ from dpframe._plans.plan import Plan
 from dpframe._plans.worth import LEVEL, MARK, describe_choice_error, describe_limits
 
 _MOST_COLUMNS = 64  # of a table in which each column is looked up by itself
+_LONGEST_CAPTION = 80  # characters of a question
 _BLANK = " ", " "  # in text, the spaces that are as wide as a digit and as a decimal point
-_HTML_BLANK = "\u2007", "\u2008"
+# In HTML these stand for them, since pandas strips all spaces: no text has these code points.
+_HTML_BLANK = "\ufdd0", "\ufdd1"
+_HTML_SPACES = str.maketrans({"\ufdd0": "\u2007", "\ufdd1": "\u2008"})
 
 # What is known ----------------------------------------------------------------------------------
 
@@ -129,9 +132,10 @@ def _make_facts(
 ) -> AnswerFacts:
     """Return the facts of an answer, with a caption and with what its plans say of all numbers."""
     lines = list(dict.fromkeys(filter(None, [*notes, *map(describe_limits, plans)])))
-    caption = describe_plans(plans)
+    questions = "; ".join(dict.fromkeys(plan.question for plan in plans))
+    caption = shorten(questions, _LONGEST_CAPTION, placeholder=" ...")
     if any(known is not None and known.ends is not None for known in columns):
-        caption += f"; ± is half of a {LEVEL:.0%} interval of the noise"
+        caption += f"; ± is half of a {LEVEL:.0%} interval of the noise".replace("%", " %")
     return AnswerFacts(columns, lines, caption)
 
 
@@ -277,10 +281,11 @@ def show_as_html(answer: pd.DataFrame) -> str | None:
     if html is None:
         return None
     notes = "".join(f"<p><small>{escape(note)}</small></p>" for note in facts.notes)
-    return _add_headers(str(html), facts.caption) + notes
+    return _add_headers(str(html).translate(_HTML_SPACES), facts.caption) + notes
 
 
 _STYLE = "text-align: right; white-space: nowrap; font-variant-numeric: tabular-nums"
+_CAPTION = "text-align: left; white-space: normal"
 
 
 def _add_headers(html: str, caption: str) -> str:
@@ -294,6 +299,6 @@ def _add_headers(html: str, caption: str) -> str:
         '"row" rowspan', '"rowgroup" rowspan'
     )
     tag, end, head = head.partition(">")
-    title = f"<caption>{escape(caption)}</caption>" if caption and table else ""
+    title = f'<caption style="{_CAPTION}">{escape(caption)}</caption>' if caption else ""
     style = f' style="{_STYLE}"' if table else ""
     return f"{start}{table}{tag}{style}{end}\n{title}{head}{body}{rows}" if table else html
