@@ -134,7 +134,8 @@ def _make_facts(
     lines = list(dict.fromkeys(filter(None, [*notes, *map(describe_limits, plans)])))
     questions = "; ".join(dict.fromkeys(plan.question for plan in plans))
     caption = shorten(questions, _LONGEST_CAPTION, placeholder=" ...")
-    if any(known is not None and known.ends is not None for known in columns):
+    has_ends = any(known is not None and known.ends is not None for known in columns)
+    if has_ends and options.display == "interval":
         caption += f"; ± is half of a {LEVEL:.0%} interval of the noise".replace("%", " %")
     return AnswerFacts(columns, lines, caption)
 

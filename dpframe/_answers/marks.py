@@ -12,7 +12,7 @@ from typing import Any, Self
 import pandas as pd
 
 from dpframe._answers.display import show_as_html, show_frame, show_series
-from dpframe._answers.receipts import ANSWER, get_receipt
+from dpframe._answers.receipts import ANSWER, FIXED, get_receipt, split_label
 
 
 class AnswerSeries(pd.Series):
@@ -24,11 +24,13 @@ class AnswerSeries(pd.Series):
 
     @property
     def _constructor_expanddim(self) -> Callable[..., AnswerFrame]:
-        """Make a table with the receipt, which pandas leaves out where it unstacks."""
+        """Make a table with the receipt and the name, which pandas leaves out where it unstacks."""
 
         def make(*args: Any, **words: Any) -> AnswerFrame:
             frame = AnswerFrame(*args, **words)
             frame.attrs = self.attrs
+            if ANSWER in self.attrs and self.name is not None:
+                frame.attrs[FIXED] = [[None, text] for text in split_label(self.name)]
             return frame
 
         return make

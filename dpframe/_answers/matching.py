@@ -16,8 +16,9 @@ from typing import NamedTuple, Protocol, Self
 import numpy as np
 import pandas as pd
 
+from dpframe import _pandas
 from dpframe._answers.arithmetic import Calculation
-from dpframe._answers.receipts import to_texts
+from dpframe._answers.receipts import FIXED, to_texts
 from dpframe._answers.released import Released
 from dpframe._answers.types import (
     Array,
@@ -253,8 +254,22 @@ class MatchedAnswer:
         if (here.size and not here.any()) or len(np.unique(places)) < len(places):
             raise BadValue(CHANGED)
         self.rows = np.where(here, self.rows, -1)
+        values = frame.iloc[:, self.keys :]
         if not edited:
-            _check_values(source, frame.iloc[:, self.keys :], self.rows, self.columns)
+            _check_values(source, values, self.rows, self.columns)
+        elif self._has_moved(values):
+            raise BadValue(CHANGED)
+
+    def _has_moved(self, values: pd.DataFrame) -> bool:
+        """Return whether ``values`` stand at other labels, as after a shift: some are NaN that were
+        not.
+
+        A session that leaves noise out has NaN for all of it.
+        """
+        released = np.stack(self._take(self.source.values), axis=1)
+        lost = _pandas.isna(values).to_numpy() & ~np.isnan(released)
+        noise = np.stack(self.noise, axis=1)
+        return bool((lost & ~noise).any() or (lost.any() and (noise & ~lost).any()))
 
     def _take(self, columns: Sequence[Array]) -> list[Floats]:
         """Return columns shaped like the answer, from columns shaped like its source."""
@@ -367,6 +382,8 @@ def _list_axes(labels: Labels, frame: pd.DataFrame, keys: int) -> list[_Axis]:
     columns = frame.columns[keys:]
     for i, own in enumerate(columns.names):
         axes.append(_Axis(own, to_texts(columns.get_level_values(i)), False))
+    fixed = frame.attrs.get(FIXED, ())
+    axes += [_Axis(name, [text] * len(frame), True) for name, text in fixed]
     return axes
 
 

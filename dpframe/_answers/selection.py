@@ -14,6 +14,7 @@ from dpframe import _pandas
 from dpframe._answers.computed import UnchangedAnswer
 from dpframe._answers.estimate import DerivedFloat, DerivedInt, Estimate, scalar
 from dpframe._answers.matching import MatchedAnswer, ReleasedTable
+from dpframe._answers.receipts import FIXED, to_texts
 from dpframe._answers.released import Released
 from dpframe._answers.types import Index, PandasAnswer
 from dpframe._errors import UnknownColumn
@@ -79,16 +80,21 @@ class AnswerSelection(ABC):
             found = find(answer)
         except KeyError:
             raise UnknownColumn(_describe_unknown(answer, label)) from None
-        if isinstance(found, pd.Series | pd.DataFrame):
-            return found
+        places: PandasAnswer
         if isinstance(answer, pd.Series):
-            return self._take_number(
-                int(find(pd.Series(np.arange(len(answer)), index=answer.index))), 0
-            )
-        places = pd.DataFrame(
-            np.arange(answer.size).reshape(answer.shape), answer.index, answer.columns
-        )
-        return self._take_number(*divmod(int(find(places)), answer.shape[1]))
+            width, places = 1, pd.Series(np.arange(answer.size), index=answer.index)
+        else:
+            width = max(answer.shape[1], 1)
+            cells = np.arange(answer.size).reshape(answer.shape)
+            places = pd.DataFrame(cells, index=answer.index, columns=answer.columns)
+        if not isinstance(found, pd.Series | pd.DataFrame):
+            return self._take_number(*divmod(int(find(places)), width))
+        rows, columns = np.divmod(find(places).to_numpy().ravel(), width)
+        fixed = _list_fixed(answer.index.take(rows))
+        if isinstance(answer, pd.DataFrame):
+            fixed += _list_fixed(answer.columns.take(columns))
+        found.attrs = {**found.attrs, FIXED: [*found.attrs.get(FIXED, []), *fixed]}
+        return found
 
     def _take_number(self, row: int, column: int) -> Any:
         """Return a cell of the answer with its interval, or as it is if it is no released number."""
@@ -97,23 +103,29 @@ class AnswerSelection(ABC):
         column -= numbers.keys
         if column < 0 or isinstance(value, str):
             return value
-        if isinstance(numbers, UnchangedAnswer):
-            place = column if numbers.column is None else numbers.column
-            number = _make_estimate(numbers.released, row, place)
-        else:
-            place, source = int(numbers.columns[row, column]), numbers.source
-            row = int(numbers.rows[row, column])
-            if row < 0:
-                return value
-            released = isinstance(source, ReleasedTable)
-            number = _make_estimate(source, row, place) if released else None
-        if number is None:  # it is made of several
+        number = self._take_released(row, column)
+        if number is None:  # it is made of several, or nothing was released here
             matched = self._match()
-            row, place = (int(part[row, column]) for part in (matched.rows, matched.columns))
-            steps = matched.source.calculate_rows(place, np.array(row))
+            source_row, place = (int(side[row, column]) for side in (matched.rows, matched.columns))
+            if source_row < 0:
+                return value
+            steps = matched.source.calculate_rows(place, np.array(source_row))
             whole = isinstance(value, int | np.integer)
             return DerivedInt(int(value), steps) if whole else DerivedFloat(float(value), steps)
         return number._blank() if _pandas.isna(value) else number
+
+    def _take_released(self, row: int, column: int) -> Estimate | None:
+        """Return the number of a release at a place of the answer; None if it is not a single
+        one."""
+        numbers = self._numbers
+        if isinstance(numbers, UnchangedAnswer):
+            place = column if numbers.column is None else numbers.column
+            return _make_estimate(numbers.released, row, place)
+        row, column = int(numbers.rows[row, column]), int(numbers.columns[row, column])
+        released = numbers.source
+        if row < 0 or not isinstance(released, ReleasedTable):
+            return None
+        return _make_estimate(released, row, column)
 
 
 class AnswerLocator:
@@ -145,6 +157,16 @@ def _make_estimate(released: Released, row: int, column: int) -> Estimate | None
         for part in released.raw
     )
     return scalar(Release(replace(plan, cells=cells), raw, NoiseRule(released.part)))
+
+
+def _list_fixed(labels: Index) -> list[list[str | None]]:
+    """Return the name and the text of each level that has the same label everywhere."""
+    levels = [labels.get_level_values(i) for i in range(labels.nlevels)]
+    return [
+        [None if level.name is None else str(level.name), to_texts(level[:1])[0]]
+        for level in levels
+        if len(level) and level.nunique(dropna=False) == 1
+    ]
 
 
 def _describe_unknown(answer: PandasAnswer, label: Any) -> str:
