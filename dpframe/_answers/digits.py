@@ -28,8 +28,8 @@ def split_interval(value: Any, low: Any, high: Any, whole: bool = False) -> tupl
     """
     if isinstance(low, _MOMENT):
         decimals = count_decimals(low, high)
-        half = format_moment(halve_interval(low, high), decimals)
-        return format_moment(value, decimals), half
+        width = format_moment(halve_interval(low, high), decimals)
+        return format_moment(value, decimals), width
     value, half = float(value), float(high - low) / 2
     if abs(value) >= 1e15 or half >= 1e15:
         return f"{value:.6g}", f"{half:.3g}"

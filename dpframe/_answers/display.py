@@ -93,7 +93,9 @@ def _find_facts_of_changed(answer: PandasAnswer, text: str) -> AnswerFacts:
         source = read_source(text)
     except DPError:
         return AnswerFacts()
-    columns = _look_up_columns(answer, source) if isinstance(answer, pd.DataFrame) else [None]
+    columns: list[ColumnFacts | None] = [None]
+    if isinstance(answer, pd.DataFrame):
+        columns = _look_up_columns(answer, source)
     notes = [describe_noise(columns)]
     try:
         changed = MatchedAnswer(source, answer, edited=True)
@@ -220,7 +222,7 @@ def _find_visible_rows(size: int, every: bool) -> Places:
     if every or not most or size <= most:
         return np.arange(size)
     half = min(pd.get_option("display.min_rows") or most, most) // 2 + 1
-    return np.r_[: min(half, size), max(size - half, half) : size].astype(np.intp)
+    return np.concatenate([np.arange(half), np.arange(max(size - half, half), size)])
 
 
 def _format_column(

@@ -549,7 +549,7 @@ def scalar(release: Release) -> Estimate:
         IntEstimate(int(value), plan, raw) if cell.whole else FloatEstimate(float(value), plan, raw)
     )
     if release.rule is ORDINARY:
-        if not release.warns:
+        if release.warning is None:
             return answer
         integers = [part[:, 0].tolist() for part in raw]
         if judge_at_sight(plan, integers, (float(value),), ORDINARY.part):
@@ -564,7 +564,7 @@ def _judge(answer: Estimate, release: Release) -> Estimate:
     """
     if release.rule != ORDINARY:
         answer._rule = release.rule
-    if (release.warns or release.rule.blank) and not answer.reliable:
+    if (release.warning or release.rule.blank) and not answer.reliable:
         # Of a choice there was a warning before the debit.
         if release.warning is not None and not release.plan.selects:
             release.warning.give(release.rule, single=True)

@@ -52,7 +52,7 @@ class AnswerFrame(pd.DataFrame):
         """Make a column with the receipt, which pandas leaves out where it pivots."""
 
         def make(*args: Any, **words: Any) -> AnswerSeries:
-            column = AnswerSeries(*args, **words)
+            column: AnswerSeries = AnswerSeries(*args, **words)
             column.attrs = self.attrs
             return column
 
@@ -60,7 +60,8 @@ class AnswerFrame(pd.DataFrame):
 
     def __finalize__(self, other: Any, method: str | None = None, **words: Any) -> Self:
         """Carry the receipt on, also where an answer is joined with tables that have none."""
-        made = super().__finalize__(other, method, **words)
+        parent: Any = super()
+        made: Self = parent.__finalize__(other, method, **words)
         texts = {get_receipt(one, ANSWER) for one in getattr(other, "input_objs", ())} - {None}
         if len(texts) == 1 and not made.attrs:
             made.attrs = {ANSWER: texts.pop()}

@@ -217,7 +217,7 @@ def warn_of_noise(release: Release, layout: AnswerLayout, values: Sequence[Array
 
     ``values`` are its columns as they were laid out. Of many groups, some are judged.
     """
-    if not release.warns or not values or not len(values[0]):
+    if release.warning is None or not values or not len(values[0]):
         return
     plan, raw, rule = release.plan, release.raw, release.rule
     worth_it = None
@@ -232,5 +232,5 @@ def warn_of_noise(release: Release, layout: AnswerLayout, values: Sequence[Array
         released = Released(layout, plan, raw, rule.part)
         released.values = list(values)
         worth_it = released.is_worth_a_warning()
-    if worth_it and release.warning is not None:
+    if worth_it:
         release.warning.give(rule)

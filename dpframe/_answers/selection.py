@@ -99,7 +99,7 @@ class AnswerSelection(ABC):
     def _take_number(self, row: int, column: int) -> Any:
         """Return a cell of the answer with its interval, or as it is if it is no released number."""
         answer, numbers = self._answer, self._numbers
-        value = answer.iloc[row] if isinstance(answer, pd.Series) else answer.iloc[row, column]
+        value: Any = answer.iloc[row] if isinstance(answer, pd.Series) else answer.iloc[row, column]
         column -= numbers.keys
         if column < 0 or isinstance(value, str):
             return value

@@ -51,7 +51,7 @@ class Release(NamedTuple):
     """A plan and its noisy integers: nothing else ever leaves the door.
 
     ``rule`` is how the session judges noise. ``fresh`` is true if it was released just now. Then
-    ``warning`` is that of the session about noise.
+    ``warning`` is that of the session about noise, unless it was given before.
     """
 
     plan: Plan
@@ -59,11 +59,6 @@ class Release(NamedTuple):
     rule: NoiseRule = ORDINARY
     fresh: bool = False
     warning: NoiseWarning | None = None
-
-    @property
-    def warns(self) -> bool:
-        """Whether there is a warning if the answer is noise: none was given in this session."""
-        return self.warning is not None and not self.warning.given
 
 
 def read_numbers(plan: Plan, raw: Sequence[Any], place: int) -> NDArray[Any]:

@@ -463,12 +463,13 @@ class Session:
                 if splits:
                     known.update(self._assemble_all(splits, asked, identities, known))
                 rule, warning = self.base.terms.rule, self.base.noise_warning
+                first = None if warning.given else warning
                 return [
                     Release(
                         *self._present(known[label], identity, one)[:2],
                         rule,
                         label in charged,
-                        warning if label in charged else None,
+                        first if label in charged else None,
                     )
                     for (label, identity), one in zip(labelled, questions, strict=True)
                 ]
