@@ -263,6 +263,15 @@ def test_a_batch_warns_when_all_its_answers_are_there(p):
     assert all_rows.answer.reliable is True
 
 
+def test_a_batch_warns_of_noise_once(p):
+    with warnings.catch_warnings(record=True) as heard:
+        warnings.simplefilter("always")
+        with p.plan_ahead() as batch:
+            for age in (96, 97, 98):
+                batch.query(f"age > {age}").count(epsilon=0.5)
+    assert len(heard) == 1
+
+
 def test_answers_of_a_ledger_are_judged_alike_and_silently(tmp_path):
     words = {"bounds": BOUNDS, "keys": KEYS, "ledger": tmp_path / "l.db", "population": "nobody"}
     frame = table()
