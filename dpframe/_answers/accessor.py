@@ -26,6 +26,7 @@ from dpframe._answers.population import (
     find_rank_error,
     refuse_shared_groups,
 )
+from dpframe._answers.selection import AnswerSelection
 from dpframe._answers.table import ShownAnswer, Tabular
 from dpframe._errors import BadType, BadValue, NotOffered
 from dpframe._plans.aggregates import AGGREGATES
@@ -38,7 +39,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 
-class Answer(TableOperators, Tabular):
+class Answer(AnswerSelection, TableOperators, Tabular):
     """``answer.dp`` of a released Series or DataFrame, or of one that was made of answers."""
 
     def __init__(self, answer: PandasAnswer, text: str):

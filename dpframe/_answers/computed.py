@@ -125,7 +125,8 @@ def _read_column(
         if "number" in leaf:
             leaves.append(NumberLeaf(numbers[leaf["number"]]))
         else:
-            rows = _read_array(leaf["rows"], "<i8")
+            one = leaf["rows"]
+            rows = np.array(one) if isinstance(one, int) else _read_array(one, "<i8")
             leaves.append(Excerpt(sources[leaf["of"]], leaf["column"], rows))
     tokens = tuple(
         (kind, _read_array(what["each"], "<f8") if isinstance(what, dict) else what)
@@ -156,7 +157,7 @@ def write_columns(columns: Sequence[Calculation]) -> Json:
         for leaf in column.leaves:
             if isinstance(leaf, Excerpt):
                 of = _find_or_add(sources, leaf.source, lambda one, two: one.text is two.text)
-                rows = _write_array(leaf.rows, "<i8")
+                rows = _write_array(leaf.rows, "<i8") if leaf.rows.ndim else int(leaf.rows)
                 leaves.append({"of": of, "column": leaf.column, "rows": rows})
             else:
                 number = cast(NumberLeaf, leaf).estimate

@@ -24,6 +24,7 @@ from dpframe._answers.arithmetic import (
     start_from_leaf,
 )
 from dpframe._answers.counterparts import ReadingKind, read_plan
+from dpframe._answers.digits import split_interval
 from dpframe._answers.layout import AnswerLayout, CorrelationTable, OutputSeries
 from dpframe._answers.population import check_coverage, find_rank_error
 from dpframe._answers.released import Released
@@ -31,7 +32,7 @@ from dpframe._answers.table import ShownAnswer, Tabular, show_number
 from dpframe._errors import BadType, NotOffered
 from dpframe._ledger.store import pack, unpack
 from dpframe._plans.aggregates import AGGREGATES, Cell
-from dpframe._plans.durations import count_decimals, format_moment, halve_interval, make_moment
+from dpframe._plans.durations import count_decimals, format_moment, make_moment
 from dpframe._plans.plan import Cost, Plan, describe_own_guarantee, get_noisy_sums, refuse_choices
 from dpframe._plans.worth import (
     ORDINARY,
@@ -40,7 +41,6 @@ from dpframe._plans.worth import (
     describe_limits,
     is_noise,
     judge_at_sight,
-    warn_of_noise,
 )
 from dpframe._questions.question import Release, enclose_output, read_numbers
 from dpframe._types import Bools, Json, Places, Raw
@@ -268,15 +268,7 @@ class Estimate(NumberOperators, Tabular):
         """Return the number and half of its interval as text, such as ``41.20 ± 0.50``."""
         if self._chosen:
             return f"{float(cast(Any, self)):.12g}"
-        low, high = self.interval()
-        value, half = float(cast(Any, self)), (high - low) / 2
-        if max(abs(value), half) >= 1e15:
-            return f"{value:.6g} ± {half:.3g}"
-        # Two digits of the half-width, and as many of the value; whole numbers stay whole.
-        half = math.ceil(half - 1e-9) if self._whole else half  # 1 ± 0.5 would be written as 1 ± 0
-        fine = half > 0 and not self._whole
-        digits = max(0, 1 - math.floor(math.log10(half))) if fine else 0
-        return f"{value:.{digits}f} ± {half:.{digits}f}"
+        return " ± ".join(split_interval(self._number(), *self.interval(), self._whole))
 
     def _repr_html_(self) -> str:
         """Show the number with its interval and its price as HTML in a notebook.
@@ -514,11 +506,7 @@ def _format_seconds(value: object, answer: Estimate) -> str:
     """Return a duration or a time with half of its interval."""
     if answer._chosen:
         return str(value)
-    low, high = answer.interval()
-    decimals = count_decimals(low, high)
-    return (
-        f"{format_moment(value, decimals)} ± {format_moment(halve_interval(low, high), decimals)}"
-    )
+    return " ± ".join(split_interval(value, *answer.interval()))
 
 
 def _format_seconds_end(end: object, answer: Estimate) -> str:
@@ -561,7 +549,7 @@ def scalar(release: Release) -> Estimate:
         IntEstimate(int(value), plan, raw) if cell.whole else FloatEstimate(float(value), plan, raw)
     )
     if release.rule is ORDINARY:
-        if not release.fresh:
+        if release.warning is None:
             return answer
         integers = [part[:, 0].tolist() for part in raw]
         if judge_at_sight(plan, integers, (float(value),), ORDINARY.part):
@@ -576,10 +564,10 @@ def _judge(answer: Estimate, release: Release) -> Estimate:
     """
     if release.rule != ORDINARY:
         answer._rule = release.rule
-    if (release.fresh or release.rule.blank) and not answer.reliable:
+    if (release.warning or release.rule.blank) and not answer.reliable:
         # Of a choice there was a warning before the debit.
-        if release.fresh and not release.plan.selects:
-            warn_of_noise(release.rule, answer._text())
+        if release.warning is not None and not release.plan.selects:
+            release.warning.give(release.rule, single=True)
         return answer._blank() if release.rule.blank else answer
     return answer
 

@@ -16,8 +16,9 @@ from typing import NamedTuple, Protocol, Self
 import numpy as np
 import pandas as pd
 
+from dpframe import _pandas
 from dpframe._answers.arithmetic import Calculation
-from dpframe._answers.receipts import to_texts
+from dpframe._answers.receipts import FIXED, to_texts
 from dpframe._answers.released import Released
 from dpframe._errors import BadValue
 from dpframe._plans.aggregates import Cell
@@ -144,7 +145,10 @@ class ReleasedTable(Released):
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Excerpt:
-    """Some rows of a column of a release: a leaf of calculations. A missing row, -1, is NaN."""
+    """Some rows of a column of a release: a leaf of calculations. A missing row, -1, is NaN.
+
+    ``rows`` without a dimension are a single number.
+    """
 
     source: ReleasedTable
     column: int
@@ -186,10 +190,13 @@ class Excerpt:
 
     def flag_noise(self, size: int) -> Bools:
         """Return which numbers are noise."""
-        return np.asarray(take_rows(self.source.noise[self.column], self.rows) == 1.0)
+        flags = take_rows(self.source.noise[self.column], self.rows) == 1.0
+        return np.broadcast_to(np.asarray(flags), (size,))
 
     def pick_rows(self, rows: Places) -> Excerpt:
-        """Return some of the rows."""
+        """Return some of the rows; a single number stands in every row."""
+        if self.rows.ndim == 0:
+            return self
         return Excerpt(self.source, self.column, np.where(rows < 0, -1, self.rows[rows]))
 
     def is_same(self, other: object) -> bool:
@@ -239,7 +246,7 @@ class MatchedAnswer:
             raise BadValue(DURATIONS)
         frame = answer.to_frame() if isinstance(answer, pd.Series) else answer
         # The number of first columns that are labels of rows.
-        self.keys = _count_keys(source.labels, frame)
+        self.keys = count_keys(source.labels, frame)
         # A row of the source for each cell of the answer, and a column; -1 where it is not there.
         self.rows, self.columns = _find_places(source.labels, frame, self.keys)
         here = (self.rows >= 0) & (self.columns >= 0)
@@ -247,8 +254,22 @@ class MatchedAnswer:
         if (here.size and not here.any()) or len(np.unique(places)) < len(places):
             raise BadValue(CHANGED)
         self.rows = np.where(here, self.rows, -1)
+        values = frame.iloc[:, self.keys :]
         if not edited:
-            _check_values(source, frame.iloc[:, self.keys :], self.rows, self.columns)
+            _check_values(source, values, self.rows, self.columns)
+        elif self._has_moved(values):
+            raise BadValue(CHANGED)
+
+    def _has_moved(self, values: pd.DataFrame) -> bool:
+        """Return whether ``values`` stand at other labels, as after a shift: some are NaN that were
+        not.
+
+        A session that leaves noise out has NaN for all of it.
+        """
+        released = np.stack(self._take(self.source.values), axis=1)
+        lost = _pandas.isna(values).to_numpy() & ~np.isnan(released)
+        noise = np.stack(self.noise, axis=1)
+        return bool((lost & ~noise).any() or (lost.any() and (noise & ~lost).any()))
 
     def _take(self, columns: Sequence[Array]) -> list[Floats]:
         """Return columns shaped like the answer, from columns shaped like its source."""
@@ -320,7 +341,7 @@ class MatchedAnswer:
         return self.source.calculate_rows(int(known[0]) if len(known) else 0, rows)
 
 
-def _count_keys(labels: Labels, frame: pd.DataFrame) -> int:
+def count_keys(labels: Labels, frame: pd.DataFrame) -> int:
     """Return how many of the first columns are labels of rows, as `reset_index` makes them."""
     if frame.columns.nlevels > 1 and not all(isinstance(label, tuple) for label in frame.columns):
         return 0
@@ -361,6 +382,8 @@ def _list_axes(labels: Labels, frame: pd.DataFrame, keys: int) -> list[_Axis]:
     columns = frame.columns[keys:]
     for i, own in enumerate(columns.names):
         axes.append(_Axis(own, to_texts(columns.get_level_values(i)), False))
+    fixed = frame.attrs.get(FIXED, ())
+    axes += [_Axis(name, [text] * len(frame), True) for name, text in fixed]
     return axes
 
 

@@ -14,7 +14,7 @@ import pandas as pd
 from dpframe._answers.arithmetic import Calculation, is_number, start_from_number
 from dpframe._answers.computed import match_answer, write_columns
 from dpframe._answers.estimate import Estimate
-from dpframe._answers.marks import mark_if_noteworthy
+from dpframe._answers.marks import AnswerFrame, AnswerSeries
 from dpframe._answers.matching import MatchedAnswer
 from dpframe._answers.receipts import ANSWER, digest_index, get_receipt, split_label
 from dpframe._errors import BadType, BadValue
@@ -223,13 +223,13 @@ def _make_answer(columns: Sequence[Calculation], like: PandasAnswer, keys: int) 
                 values[i - keys] = np.where(blank, np.nan, value)
     answer: PandasAnswer
     if isinstance(like, pd.Series):
-        answer = pd.Series(values[0], index=like.index.view(), name=like.name)
+        answer = AnswerSeries(values[0], index=like.index.view(), name=like.name)
     else:
         parts = {i: like.iloc[:, i].array for i in range(keys)} | dict(enumerate(values, keys))
-        answer = pd.DataFrame(parts, index=like.index.view())
+        answer = AnswerFrame(parts, index=like.index.view())
         answer.columns = like.columns.view()
     answer.attrs = {ANSWER: _write_receipt(answer, write_columns(columns), keys)}
-    return mark_if_noteworthy(answer)
+    return answer
 
 
 def _write_receipt(answer: PandasAnswer, computed: Json, keys: int) -> str:

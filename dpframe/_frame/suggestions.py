@@ -241,8 +241,8 @@ def over_limits(
     >>> p = df.dp.open(100, unit="id", max_rows=4, bounds={"x": (0, 1)})
     >>> p.over_limits(epsilon=50)
     more than 4 rows
-    False    2
-    True     1
+    False    2 ± 0
+    True     1 ± 0
     dtype: int64
     """
     words, session = dict(check_payment(payment)), self._session

@@ -152,24 +152,22 @@ def judge_at_sight(
     return False if noisy or 2 * near_zero > sum(map(np.size, values)) else None
 
 
-_HELP = (
-    "the interval is as wide as what is possible, or half of it is more than {part:g} of the "
-    "number. A larger epsilon, larger groups or narrower bounds help; explain tells the error in "
-    "advance."
-)
+@dataclass(slots=True)
+class NoiseWarning:
+    """The warning of a session that answers are noise: it is given once."""
 
+    given: bool = False
 
-def warn_of_noise(rule: NoiseRule, number: str = "") -> None:
-    """Warn that a number is noise, or that numbers of a table are.
-
-    ``number`` is the text of a single number; it is empty for a table.
-    """
-    if number:
-        problem = f"this number is noise, {number}"
-    else:
+    def give(self, rule: NoiseRule, single: bool = False) -> None:
+        """Warn that a ``single`` number is noise, or that numbers of a table are."""
+        if self.given:
+            return
+        self.given = True
         shown = "are NaN" if rule.blank else f"are marked {MARK}"
-        problem = f"numbers of this answer that {shown} are noise"
-    caution(f"{problem}: " + _HELP.format(part=rule.part))
+        problem = "this number" if single else f"numbers of this answer that {shown}"
+        verb = "is" if single else "are"
+        help_ = "a larger epsilon, larger groups or narrower bounds help"
+        caution(f"{problem} {verb} noise; {help_}.")
 
 
 # Before anything is paid ------------------------------------------------------------------------

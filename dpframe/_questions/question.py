@@ -35,7 +35,7 @@ from dpframe._plans.plan import (
 )
 from dpframe._plans.price import buy_choice, buy_noise, buy_points
 from dpframe._plans.sampling import NOISE, About
-from dpframe._plans.worth import ORDINARY, NoiseRule, bound_rank_error
+from dpframe._plans.worth import ORDINARY, NoiseRule, NoiseWarning, bound_rank_error
 from dpframe._questions.identity import (
     Identity,
     identify_choice,
@@ -56,13 +56,15 @@ ROWS, COUNT, SIZE = Output("rows", "size"), Output("count", "size"), Output("siz
 class Release(NamedTuple):
     """A plan and its noisy integers: nothing else ever leaves the door.
 
-    ``rule`` is how the session judges noise. ``fresh`` is true if it was released just now.
+    ``rule`` is how the session judges noise. ``fresh`` is true if it was released just now. Then
+    ``warning`` is that of the session about noise, unless it was given before.
     """
 
     plan: Plan
     raw: Raw
     rule: NoiseRule = ORDINARY
     fresh: bool = False
+    warning: NoiseWarning | None = None
 
     def change(self, **changes: Any) -> Self:
         """Return a copy with some fields changed."""

@@ -40,7 +40,7 @@ from dpframe._plans.budget import Budget
 from dpframe._plans.clips import NarrowBounds, find_clips
 from dpframe._plans.plan import Plan, note_reduced_epsilon
 from dpframe._plans.price import Payment, find_price, format_price_as_typed
-from dpframe._plans.worth import says_nothing
+from dpframe._plans.worth import NoiseWarning, says_nothing
 from dpframe._questions.identity import Identity
 from dpframe._questions.question import ROWS, Query, Question, Release
 from dpframe._session.data import Data, closed, sessions
@@ -145,6 +145,7 @@ class Session:
         self.asking = threading.Lock()
         self._together = accountant.batches  # it guards only what is declared together
         self.closed = False
+        self.noise_warning = NoiseWarning()
         self.planning: list[int] = []  # the threads that are in a plan_ahead() block of it
         self.process = os.getpid()
         # Bounds and keys that were released: nobody's word.
@@ -502,9 +503,15 @@ class Session:
                     self._keep_release(label, record, one)
                 if splits:
                     known.update(self._assemble_all(splits, asked, identities, known))
-                rule = self.base.terms.rule
+                rule, warning = self.base.terms.rule, self.base.noise_warning
+                first = None if warning.given else warning
                 return [
-                    Release(*self._present(known[label], identity, one)[:2], rule, label in charged)
+                    Release(
+                        *self._present(known[label], identity, one)[:2],
+                        rule,
+                        label in charged,
+                        first if label in charged else None,
+                    )
                     for (label, identity), one in zip(labelled, questions, strict=True)
                 ]
 

@@ -466,7 +466,15 @@ def test_a_selection_without_rows_is_an_answer_without_rows(p):
 def test_what_was_reshaped_without_its_receipt_says_so(p):
     for name in ("table", "plans", "interval"):
         with pytest.raises(dpframe.NoSession, match="before reshaping"):
-            getattr(ANSWERS["two keys"](p).unstack().dp, name)
+            getattr(pd.DataFrame(ANSWERS["two keys"](p)).dp, name)
+
+
+def test_what_was_unstacked_keeps_its_intervals(p):
+    answer = ANSWERS["two keys"](p)
+    ends = answer.unstack().dp.interval()
+    for side in ("lower", "upper"):
+        known = answer.dp.interval()[side].unstack()
+        assert np.array_equal(ends.xs(side, axis=1, level=1), known)
 
 
 def test_what_was_made_is_drawn_and_stored(p, tmp_path):

@@ -111,9 +111,11 @@ def test_the_choices_are_the_most_common_values(df: pd.DataFrame, p: Any, name: 
     ours, theirs = LINES[name]
     found, wanted = eval(ours, {"p": p, "pd": pd}), eval(theirs, {"df": df, "most": most, "pd": pd})
     if isinstance(wanted, pd.Series):
-        pd.testing.assert_series_equal(found, wanted, check_dtype=False, check_index_type=False)
+        pd.testing.assert_series_equal(
+            pd.Series(found), wanted, check_dtype=False, check_index_type=False
+        )
     else:
-        pd.testing.assert_frame_equal(found, wanted, check_dtype=False)
+        pd.testing.assert_frame_equal(pd.DataFrame(found), wanted, check_dtype=False)
     assert p.budget.fraction == pytest.approx(0.1)  # one price, whatever the number of groups
 
 

@@ -339,8 +339,8 @@ def isna(self: Frame) -> Frame:
     >>> df = pd.DataFrame({"age": [30, None, 55], "state": ["CA", "NY", None]})
     >>> p = df.dp.open(1000)
     >>> p.isna().sum(epsilon=900)
-    age      1
-    state    1
+    age      1 ± 0
+    state    1 ± 0
     dtype: int64
     """
     return self._new(
@@ -559,7 +559,7 @@ def set_index(
     >>> p = df.dp.open(1000, bounds={"t": ("2024-01-01", "2024-03-31"), "cost": (0, 9)})
     >>> p.set_index("t").resample("QE")["cost"].sum(epsilon=900)
     t
-    2024-03-31    7
+    2024-03-31    7 ± 0
     Freq: QE-DEC, Name: cost, dtype: int64
     """
     if _validate.flag(verify_integrity, "verify_integrity"):

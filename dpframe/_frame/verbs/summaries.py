@@ -182,8 +182,8 @@ def counts(
     >>> df = pd.DataFrame({"age": [30, 41, 85], "smoker": [1, 0, 1]})
     >>> p = df.dp.open(100)
     >>> p.counts({"smokers": "smoker == 1", "old": "age > 80"}, epsilon=80)
-    smokers    2
-    old        1
+    smokers    2 ± 0
+    old        1 ± 0
     Name: count, dtype: int64
     """
     if not isinstance(questions, Mapping) or not questions:
@@ -223,8 +223,8 @@ def histogram(
     >>> p = df.dp.open(100, bounds={"age": (0, 100)})
     >>> p.histogram("age", bins=2, epsilon=80)
     age
-    [0.0, 50.0)      2
-    [50.0, 100.0)    1
+    [0.0, 50.0)      2 ± 0
+    [50.0, 100.0)    1 ± 0
     Name: count, dtype: int64
     """
     by = bins_of(self, column, bins, bounds)

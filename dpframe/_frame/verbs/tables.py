@@ -100,9 +100,9 @@ def value_counts(
     >>> p = df.dp.open(100)
     >>> p.value_counts("state", keys=["NY", "CA", "WA"], epsilon=80)
     state
-    CA    2
-    NY    1
-    WA    0
+    CA    2 ± 0
+    NY    1 ± 0
+    WA    0 ± 0
     Name: count, dtype: int64
     """
     payment = check_payment(payment)
@@ -176,11 +176,11 @@ def pivot_table(
     >>> df = pd.DataFrame({"state": ["CA", "NY", "CA"], "smoker": [True, False, False], "age": [30, 41, 50]})
     >>> p = df.dp.open(1e3, bounds={"age": (0, 110)}, keys={"state": ["CA", "NY"]})
     >>> p.pivot_table("age", "state", "smoker", aggfunc="sum", margins=True, epsilon=900)
-    smoker  False  True  All
+    smoker   False    True      All
     state
-    CA         50    30   80
-    NY         41     0   41
-    All        91    30  121
+    CA      50 ± 0  30 ± 0   80 ± 0
+    NY      41 ± 0   0 ± 0   41 ± 0
+    All     91 ± 0  30 ± 0  121 ± 0
     """
     payment = check_payment(payment)
     _validate.flag(margins, "margins")
@@ -239,11 +239,11 @@ def crosstab(
     >>> df = pd.DataFrame({"state": ["CA", "NY", "CA"], "smoker": [True, False, False]})
     >>> p = df.dp.open(1000, keys={"state": ["CA", "NY"]})
     >>> p.crosstab("state", "smoker", margins=True, epsilon=900)
-    smoker  False  True  All
+    smoker  False   True    All
     state
-    CA          1     1    2
-    NY          1     0    1
-    All         2     1    3
+    CA      1 ± 0  1 ± 0  2 ± 0
+    NY      1 ± 0  0 ± 0  1 ± 0
+    All     2 ± 0  1 ± 0  3 ± 0
     """
     payment = check_payment(payment)
     _validate.flag(margins, "margins")
