@@ -148,7 +148,7 @@ class Plan:
         """The delta of `cost`."""
         return self.cost.delta
 
-    @property
+    @cached_property
     def charge(self) -> Charge:
         """The loss and `stated_at`, as the ledger debits them."""
         return Charge(((self.loss, 1),), self.stated_at)
@@ -547,6 +547,20 @@ def arrange(
     ]
 
 
+class LastPlan:
+    """A slot for the last plan that was made from a draft, with the facts that it was made for.
+
+    A question that is asked again at the same price, with fresh noise or in another session, has
+    the same plan.
+    """
+
+    __slots__ = ("made",)
+
+    def __init__(self) -> None:
+        # One tuple, so that a thread that reads it gets facts and the plan that belongs to them.
+        self.made: tuple[tuple[Any, ...], Plan] | None = None
+
+
 class Draft(NamedTuple):
     """Parts of a plan that follow from its question alone, whatever the price."""
 
@@ -567,6 +581,7 @@ class Draft(NamedTuple):
     limits: tuple[Limit, ...]
     # The end of the plan's reason: the statistics that share the price, and the limits.
     why: str
+    last: LastPlan
 
     def keep(self, places: Sequence[int]) -> Draft:
         """Return the draft of the vectors at these positions alone.
@@ -585,6 +600,7 @@ class Draft(NamedTuple):
             moved=tuple([self.moved[i] for i in places]),
             cells=cells,
             written=_as_text(_write_cells(cells)),
+            last=LastPlan(),
         )
 
 
@@ -648,6 +664,7 @@ def make_draft(query: Outputs, unit: Unit, public_rows: int | None) -> Draft:
         groups,
         limits,
         why,
+        LastPlan(),
     )
     if 0 < len(coded) <= _LONGEST:
         if len(_DRAFTS) >= _MOST_DRAFTS:
