@@ -63,7 +63,7 @@ _log.addHandler(
 
 
 LabelKey: TypeAlias = (
-    str | bytes | tuple[bytes, bytes]
+    str | bytes | tuple[bytes, bytes | str]
 )  # a digest; encodings if it is never on record
 
 

@@ -13,6 +13,7 @@ from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from functools import cached_property
 from html import escape
+from operator import attrgetter
 from typing import Any, NamedTuple
 
 from dpframe import _validate
@@ -517,7 +518,10 @@ def arrange(
     form is better still.
     """
     vectors = [AGGREGATES[out.aggregate].vector(out) for out in query.outputs]
-    moments = {v.expr: v for v in vectors if v.make is make_column and v.bounds is not None}
+    moments = {}
+    for vector in vectors:
+        if vector.make is make_column and vector.bounds is not None:
+            moments[vector.expr] = vector
     served: dict[VectorKey, list[int]] = {}
     for i, vector in enumerate(vectors):
         read = vector
@@ -526,7 +530,7 @@ def arrange(
             assert vector.expr is not None
             read = moments.get(vector.expr) or (vector if vector.expr.nullable else ROWS)
         served.setdefault(read, []).append(i)
-    ordered = sorted(served, key=lambda vector: vector.place)
+    ordered = sorted(served, key=attrgetter("place"))
     columns = [vector for vector in ordered if vector.make is make_column]
     host = None
     if ROWS in served and columns:
@@ -534,17 +538,12 @@ def arrange(
         host = min(columns, key=lambda column: encode((column.expr, column.bounds)))
         served[host] += served.pop(ROWS)
         ordered.remove(ROWS)
-    return [
-        (
-            vector.make(
-                vector,
-                [query.outputs[i] for i in served[vector]],
-                Setting(query, unit, public_rows, vector is host),
-            ),
-            served[vector],
-        )
-        for vector in ordered
-    ]
+    arranged = []
+    for vector in ordered:
+        outputs = [query.outputs[i] for i in served[vector]]
+        setting = Setting(query, unit, public_rows, vector is host)
+        arranged.append((vector.make(vector, outputs, setting), served[vector]))
+    return arranged
 
 
 class LastPlan:

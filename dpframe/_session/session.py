@@ -419,40 +419,36 @@ class Session:
                 identities = dict(labelled)
                 if len(labels) > 1:
                     _check_names(labels)
-                known = {
-                    label: record
-                    for label, one in asked.items()
-                    if (record := self._recall(label, identities[label], one)) is not None
-                }
-                new = (
-                    {label: one for label, one in asked.items() if label not in known}
-                    if known
-                    else asked
-                )
-                splits = {
-                    label: split
-                    for label, one in new.items()
-                    if len(identities[label].vectors) > 1
-                    and (split := self._split(label, identities[label], one)) is not None
-                }
+                known: dict[Label, Record] = {}
+                new: dict[Label, PricedQuestion] = {}
+                for label, one in asked.items():
+                    recorded = self._recall(label, identities[label], one)
+                    if recorded is None:
+                        new[label] = one
+                    else:
+                        known[label] = recorded
+                splits: dict[Label, SplitQuestion] = {}
+                for label, one in new.items():
+                    if len(identities[label].vectors) > 1:
+                        split = self._split(label, identities[label], one)
+                        if split is not None:
+                            splits[label] = split
+                charged = {*new}
                 if splits:
                     new = self._replace_splits(new, splits, identities)
-                charged = new.keys() | {
-                    label for label, split in splits.items() if split.rest is not None
-                }
+                    paid = (label for label, split in splits.items() if split.rest is not None)
+                    charged = {*new, *paid}
+                planned = []
                 if new:
                     if not batch and (self.base.planning or self._together):
                         self._refuse_alone()
-                    planned = {
-                        label: self.plan_with_declarations(one) for label, one in new.items()
-                    }
+                    planned = [self.plan_with_declarations(one) for one in new.values()]
                     if self.counted:
-                        warn_of_useless_choices([plan for plan, _ in planned.values()])
+                        warn_of_useless_choices([plan for plan, _ in planned])
                     names = [label.name for label in asked if label in charged]
-                    self._debit(new, list(planned.values()), names)
-                verbs = VerbList(one.question for one in new.values())
-                for label, one in new.items():
-                    plan, _ = planned[label]
+                    self._debit(new, planned, names)
+                verbs = VerbList([one.question for one in new.values()])
+                for (label, one), (plan, _) in zip(new.items(), planned, strict=True):
                     # -------------------------------------------------------------- the door: from here data is read
                     raw = read_private(verbs, self._read, one, plan)
                     # ------------------------------------------------------- and closes: only noisy integers leave
@@ -734,7 +730,7 @@ class Session:
         paid: LabelKey
         # Nothing is put on record, and digests would only take time.
         if self.accountant.place is None:
-            key, paid = (whole, encode(price)), (whole, encode(typed))
+            key, paid = (whole, repr(price)), (whole, encode(typed))  # a price is plain numbers
         else:
             question = digest(whole)
             key, paid = digest(question, price), digest(question, *typed)

@@ -49,7 +49,6 @@ class PandasEngine:
     def __len__(self) -> int:
         return self.table.rows
 
-    @np.errstate(all="ignore")  # no warning may tell of a value, whatever the caller has set
     def reduce(
         self, query: Scope, primitives: set[Primitive], unit: Unit = ROWS
     ) -> dict[Primitive, Integers]:
