@@ -10,6 +10,7 @@ from collections.abc import Callable, Hashable, Iterator, Sequence
 from dataclasses import replace
 from fractions import Fraction
 from functools import partial
+from operator import attrgetter
 from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn
 from uuid import uuid4
 
@@ -193,6 +194,8 @@ class Session:
             self.keys: dict[int, Keys] = {
                 i: k for i, k in terms.keys if isinstance(i, int) and isinstance(k, Keys)
             }
+            # What tells the declared keys from others.
+            self.tokens: set[str] = {keys.token for _, keys in terms.keys}
             self.tuples: dict[tuple[int, ...], Tuples] = {
                 i: k for i, k in terms.keys if isinstance(i, tuple) and isinstance(k, Tuples)
             }
@@ -352,15 +355,12 @@ class Session:
                         Word("bounds", f"{expr}: ({pair.lower:g}, {pair.upper:g})", str(out))
                     )
         if question.by:
-            opened = {
-                keys.token
-                for keys in (*(keys for _, keys in self.terms.keys), *self.found.values())
-            }
-            words += [
-                word
-                for by in question.by
-                if by.token not in opened and (word := by.word) is not None
-            ]
+            found = map(attrgetter("token"), self.found.values())
+            opened = self.tokens.union(found) if self.found else self.tokens
+            for by in question.by:
+                word = None if by.token in opened else by.word
+                if word is not None:
+                    words.append(word)
         rows = None if self.public_rows is None else self._public_rows(question)
         plan = note_reduced_epsilon(
             question.plan(one.unit, one.price, rows, tuple(words)), one.price
@@ -376,9 +376,8 @@ class Session:
 
         ``where`` is the condition on the rows of the question.
         """
-        declared = {keys.token for _, keys in self.terms.keys}
         return self.found_keys.find_selected(
-            [level for level in by if level.token not in declared], where
+            [level for level in by if level.token not in self.tokens], where
         )
 
     def _most(self, unit: Unit) -> float | None:

@@ -122,7 +122,7 @@ def to_grid(values: NDArray[Any], a: NDArray[np.float64], grid: Grid) -> None:
     They are clipped, scaled by a power of two and rounded. NaN stays NaN.
     """
     lower, upper = grid.bounds
-    np.clip(values, lower, upper, out=a)
+    values.clip(lower, upper, out=a)
     if grid.exponent:
         a *= 2.0**grid.exponent
     np.rint(a, out=a)

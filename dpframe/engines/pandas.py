@@ -59,12 +59,11 @@ class PandasEngine:
         """
         if self.table.within is not None:
             self.table.within.trim()
-        found: dict[Primitive, Integers] = {
-            p: self._count_distinct(p.expr, query, unit)
-            for p in primitives
-            if isinstance(p, Distincts)
-        }
-        sums = primitives - found.keys()
+        found: dict[Primitive, Integers] = {}
+        for p in primitives:
+            if isinstance(p, Distincts):
+                found[p] = self._count_distinct(p.expr, query, unit)
+        sums = primitives - found.keys() if found else primitives
         if sums and unit.people:
             found |= sum_people(self.table, self.groups, self._pairs, query, sums, unit)
         elif sums:
