@@ -553,11 +553,8 @@ class LastPlan:
     the same plan.
     """
 
-    __slots__ = ("made",)
-
-    def __init__(self) -> None:
-        # One tuple, so that a thread that reads it gets facts and the plan that belongs to them.
-        self.made: tuple[tuple[Any, ...], Plan] | None = None
+    # One tuple, so that a thread that reads it gets facts and the plan that belongs to them.
+    made: tuple[tuple[Any, ...], Plan] | None = None
 
 
 class Draft(NamedTuple):

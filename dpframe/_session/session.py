@@ -418,36 +418,39 @@ class Session:
                 identities = dict(labelled)
                 if len(labels) > 1:
                     _check_names(labels)
-                known: dict[Label, Record] = {}
-                new: dict[Label, PricedQuestion] = {}
-                for label, one in asked.items():
-                    recorded = self._recall(label, identities[label], one)
-                    if recorded is None:
-                        new[label] = one
-                    else:
-                        known[label] = recorded
-                splits: dict[Label, SplitQuestion] = {}
-                for label, one in new.items():
-                    if len(identities[label].vectors) > 1:
-                        split = self._split(label, identities[label], one)
-                        if split is not None:
-                            splits[label] = split
+                known = {
+                    label: record
+                    for label, one in asked.items()
+                    if (record := self._recall(label, identities[label], one)) is not None
+                }
+                new = (
+                    {label: one for label, one in asked.items() if label not in known}
+                    if known
+                    else asked
+                )
+                splits = {
+                    label: split
+                    for label, one in new.items()
+                    if len(identities[label].vectors) > 1
+                    and (split := self._split(label, identities[label], one)) is not None
+                }
                 charged = {*new}
                 if splits:
                     new = self._replace_splits(new, splits, identities)
                     paid = (label for label, split in splits.items() if split.rest is not None)
                     charged = {*new, *paid}
-                planned = []
                 if new:
                     if not batch and (self.base.planning or self._together):
                         self._refuse_alone()
-                    planned = [self.plan_with_declarations(one) for one in new.values()]
+                    plans = [self.plan_with_declarations(one) for one in new.values()]
+                    planned = dict(zip(new, plans, strict=True))
                     if self.counted:
-                        warn_of_useless_choices([plan for plan, _ in planned])
+                        warn_of_useless_choices([plan for plan, _ in plans])
                     names = [label.name for label in asked if label in charged]
-                    self._debit(new, planned, names)
+                    self._debit(new, plans, names)
                 verbs = VerbList([one.question for one in new.values()])
-                for (label, one), (plan, _) in zip(new.items(), planned, strict=True):
+                for label, one in new.items():
+                    plan, _ = planned[label]
                     # -------------------------------------------------------------- the door: from here data is read
                     raw = read_private(verbs, self._read, one, plan)
                     # ------------------------------------------------------- and closes: only noisy integers leave
@@ -624,7 +627,7 @@ class Session:
     def _debit(
         self,
         new: dict[Label, PricedQuestion],
-        planned: list[tuple[Plan, list[Word]]],
+        planned: Sequence[tuple[Plan, list[Word]]],
         names: Sequence[str | None],
     ) -> None:
         """Charge new questions in one debit of the ledger, before any data is read. Nothing undoes
@@ -640,8 +643,12 @@ class Session:
         name = ", ".join(filter(None, names)) or None
         one, *others = new.values()
         at = None if others or one.at is None else partial(self._charge_at, one, one.at)
-        words = [word for _, some in planned for word in some]
-        self.accountant.debit([plan for plan, _ in planned], words, name, at)
+        plans: list[Plan] = []
+        words: list[Word] = []
+        for plan, stated in planned:
+            plans.append(plan)
+            words += stated
+        self.accountant.debit(plans, words, name, at)
 
     def _charge_at(
         self, one: PricedQuestion, price: Callable[[Fraction], Price], epsilon: Fraction
