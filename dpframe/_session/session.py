@@ -445,9 +445,9 @@ class Session:
                     plans = [self.plan_with_declarations(one) for one in new.values()]
                     planned = dict(zip(new, plans, strict=True))
                     if self.counted:
-                        warn_of_useless_choices([plan for plan, _ in plans])
+                        warn_of_useless_choices([plan for plan, _ in planned.values()])
                     names = [label.name for label in asked if label in charged]
-                    self._debit(new, plans, names)
+                    self._debit(new, list(planned.values()), names)
                 verbs = VerbList([one.question for one in new.values()])
                 for label, one in new.items():
                     plan, _ = planned[label]
