@@ -181,7 +181,9 @@ def test_a_plan_is_kept_for_the_same_price_and_words_alone():
         (other, PRICES[0], ()),
     ]:
         plan = query.plan(unit, price, None, words)
-        assert plan == fresh(query, unit, price) and plan is not kept
-        assert plan.declared == words and plan.question == str(query)
+        assert plan == fresh(query, unit, price)
+        assert plan is not kept
+        assert plan.declared == words
+        assert plan.question == str(query)
         plan_module._DRAFTS.clear()
         kept = first.plan(unit, PRICES[0], None, ())
