@@ -18,11 +18,12 @@ from dpframe._answers.receipts import ANSWER, ESTIMATE, REPORTS, get_receipt
 from dpframe._errors import BadType, BadValue, DPError, LineageError, NoSession, NotOffered
 from dpframe._expr import Expr
 from dpframe._frame.completion import let_complete
+from dpframe._frame.frame import with_arguments_of
 from dpframe._frame.selection import AnswerMode
 from dpframe._frame.signatures import explain_arguments
 from dpframe._frame.surface import PrivateColumn, PrivateFrame
 from dpframe._session.data import find_root_positions, read_session_place, session_of, sessions
-from dpframe._session.opening import find_or_open_session, open_session, with_arguments_of
+from dpframe._session.opening import find_or_open_session, open_session
 from dpframe._session.session import Session
 from dpframe._session.terms import Words
 from dpframe._types import Series

@@ -6,9 +6,21 @@ builds expressions or asks the session; none touches data.
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping
+from functools import wraps
 from html import escape
-from typing import TYPE_CHECKING, Any, NoReturn, Self, TypeVar, Unpack, cast
+from inspect import cleandoc, signature
+from typing import (
+    TYPE_CHECKING,
+    Any,
+    Concatenate,
+    NoReturn,
+    ParamSpec,
+    Self,
+    TypeVar,
+    Unpack,
+    cast,
+)
 
 import numpy as np
 import pandas as pd
@@ -43,7 +55,7 @@ from dpframe._plans.budget import Budget
 from dpframe._plans.price import DEFAULTS, WORDS, Payment, check_payment
 from dpframe._refusals import ADVICE, refuse
 from dpframe._session.batch import Batch
-from dpframe._session.opening import find_or_open_session, open_session, with_arguments_of
+from dpframe._session.opening import find_or_open_session, name_arguments, open_session
 from dpframe._session.session import Session
 from dpframe._session.terms import Words
 from dpframe._types import Index, Series
@@ -53,6 +65,50 @@ if TYPE_CHECKING:
     from dpframe._frame.surface import PrivateColumn as ListedColumn
 
 Model = TypeVar("Model")
+P = ParamSpec("P")
+S = TypeVar("S")
+R = TypeVar("R")
+
+
+def _with_parameters(own: str | None, whole: str) -> str:
+    """Return the docstring of a method that takes the arguments of `open`.
+
+    ``own`` is the text of the method, and the parameters of ``whole`` follow it. Without its own
+    text it gets ``whole``.
+    """
+    if own is None:
+        return whole
+    start = whole.index("    Parameters\n")
+    return f"{cleandoc(own)}\n\n{cleandoc(whole[start : whole.index('    Examples', start)])}\n"
+
+
+def with_arguments_of(
+    declared: Callable[Concatenate[pd.DataFrame, P], Session],
+) -> Callable[[Callable[[S, Words], R]], Callable[Concatenate[S, P], R]]:
+    """Return a decorator that gives a method the signature of ``declared``, and its parameters in
+    the docstring.
+
+    The method gets a dict of the arguments that the user gave, and no others. So an argument that
+    is left out of a second `open` stays as it is.
+    """
+
+    frame, *parameters = signature(declared).parameters.values()
+
+    def share(method: Callable[[S, Words], R]) -> Callable[Concatenate[S, P], R]:
+        """Wrap a method that takes a dict of arguments into one with the declared parameters."""
+
+        @wraps(method)
+        def verb(instance: Any, /, *budget: Any, **arguments: Any) -> R:
+            return method(instance, name_arguments(budget, arguments))
+
+        described: Any = verb
+        described.__doc__ = _with_parameters(method.__doc__, declared.__doc__ or "")
+        described.__signature__ = signature(method).replace(
+            parameters=[frame.replace(name="self", annotation=frame.empty), *parameters]
+        )
+        return cast("Callable[Concatenate[S, P], R]", verb)
+
+    return share
 
 
 class PrivateFrame(OperatorMethods, Tracked):

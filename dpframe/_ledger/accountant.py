@@ -67,7 +67,7 @@ _log.addHandler(
 
 
 LabelKey: TypeAlias = (
-    str | bytes | tuple[bytes, bytes]
+    str | bytes | tuple[bytes, bytes | str]
 )  # a digest; encodings if it is never on record
 
 
@@ -490,13 +490,12 @@ class Accountant:
                     note = self._filter.warning(self._state, after)
                     if note is not None:  # as an error it stops here, and nothing is charged
                         caution(note)
-                    new = [
-                        declaration
-                        for declaration in dict.fromkeys(declarations)
-                        if declaration not in self._declared
-                    ]
-                    for declaration in new:
-                        self._append("declaration", dict(zip(DECLARED, declaration, strict=True)))
+                    new = []
+                    for declaration in dict.fromkeys(declarations):
+                        if declaration not in self._declared:
+                            new.append(declaration)
+                            record = dict(zip(DECLARED, declaration, strict=True))
+                            self._append("declaration", record)
                     debit = Debit(tuple(plans), name)
                     body = debit.text if self._store.durable else debit
                     entry = self._store.append(self._population, "debit", body)

@@ -14,7 +14,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Hashable, Sequence
-from contextlib import nullcontext
 from dataclasses import dataclass, field
 from fractions import Fraction
 from operator import mul
@@ -208,13 +207,19 @@ class Measured:
             return row
         # Rows are added one after the other. A matrix product differs in the last bit between
         # processors, and a recorded answer must be the same wherever it is asked again.
-        rows, sums = self.raw.astype(float), np.zeros(self.raw.shape[1:])
-        small = self.raw.dtype != object and max(map(abs, weights)) < _SMALL
-        with nullcontext() if small else np.errstate(over="ignore"):
-            for weight, row in zip(weights, rows, strict=True):
+        sums = np.zeros(self.raw.shape[1:])
+        if self.raw.dtype != object and max(map(abs, weights)) < _SMALL:
+            for weight, row in zip(weights, self.raw, strict=True):
+                if weight:
+                    sums += weight * row
+            if constant:
+                sums += constant
+            return sums
+        with np.errstate(over="ignore"):
+            for weight, row in zip(weights, self.raw.astype(float), strict=True):
                 sums += weight * row
             sums += constant
-        return sums if small else sums.clip(-_LARGEST, _LARGEST)
+        return sums.clip(-_LARGEST, _LARGEST)
 
     def covariance(self, a: dict[str, float], b: dict[str, float]) -> float:
         """Return the covariance of the noise in two combinations of named sums.

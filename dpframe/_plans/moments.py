@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import cached_property
 from itertools import product
+from operator import attrgetter
 from typing import Any
 
 import numpy as np
@@ -78,7 +79,7 @@ def make_column(vector: VectorKey, outputs: Sequence[Output], setting: Setting) 
     nulls = setting.rows and expr.nullable
     if bounds is None:
         return ValueCount(expr, nulls)
-    names = {out.aggregate for out in outputs}
+    names = {*map(attrgetter("aggregate"), outputs)}
     if len(names) == 1 and not setting.rows:
         alone = AGGREGATES[outputs[0].aggregate].alone
         statistic = None if alone is None else alone(outputs[0], setting)
@@ -191,7 +192,7 @@ def _stretch(cell: Cell, t: Floats) -> Floats:
 
 def measure_mean(m: Measured) -> Array:
     """Return the noisy mean of each group, within the bounds. ``m`` has the noisy sums."""
-    n, t1 = m.values(N).astype(float), m.values(T1).astype(float)
+    n, t1 = m.values(N).astype(float, copy=False), m.values(T1).astype(float, copy=False)
     return _stretch(m.cell, ratio(t1, n, empty=0.5))
 
 

@@ -13,6 +13,7 @@ from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from functools import cached_property
 from html import escape
+from operator import attrgetter
 from typing import Any, NamedTuple
 
 from dpframe import _validate
@@ -157,7 +158,7 @@ class Plan:
         """The delta of `cost`."""
         return self.cost.delta
 
-    @property
+    @cached_property
     def charge(self) -> Charge:
         """The loss and `stated_at`, as the ledger debits them."""
         return Charge(((self.loss, 1),), self.stated_at)
@@ -507,7 +508,10 @@ def arrange(
     nulls (``host``). ``docs/guarantees/statistics.md`` shows why that beats splitting the price.
     """
     vectors = [AGGREGATES[out.aggregate].vector(out) for out in query.outputs]
-    moments = {v.expr: v for v in vectors if v.make is make_column and v.bounds is not None}
+    moments = {}
+    for vector in vectors:
+        if vector.make is make_column and vector.bounds is not None:
+            moments[vector.expr] = vector
     served: dict[VectorKey, list[int]] = {}
     for i, vector in enumerate(vectors):
         read = vector
@@ -516,7 +520,7 @@ def arrange(
             assert vector.expr is not None
             read = moments.get(vector.expr) or (vector if vector.expr.nullable else ROWS)
         served.setdefault(read, []).append(i)
-    ordered = sorted(served, key=lambda vector: vector.place)
+    ordered = sorted(served, key=attrgetter("place"))
     columns = [vector for vector in ordered if vector.make is make_column]
     host = None
     if ROWS in served and columns:
@@ -524,17 +528,23 @@ def arrange(
         host = min(columns, key=lambda column: encode((column.expr, column.bounds)))
         served[host] += served.pop(ROWS)
         ordered.remove(ROWS)
-    return [
-        (
-            vector.make(
-                vector,
-                [query.outputs[i] for i in served[vector]],
-                Setting(query, unit, public_rows, vector is host),
-            ),
-            served[vector],
-        )
-        for vector in ordered
-    ]
+    arranged = []
+    for vector in ordered:
+        outputs = [query.outputs[i] for i in served[vector]]
+        setting = Setting(query, unit, public_rows, vector is host)
+        arranged.append((vector.make(vector, outputs, setting), served[vector]))
+    return arranged
+
+
+class LastPlan:
+    """A slot for the last plan that was made from a draft, with the facts that it was made for.
+
+    A question that is asked again at the same price, with fresh noise or in another session, has
+    the same plan.
+    """
+
+    # One tuple, so that a thread that reads it gets facts and the plan that belongs to them.
+    made: tuple[tuple[Any, ...], Plan] | None = None
 
 
 class Draft(NamedTuple):
@@ -557,6 +567,7 @@ class Draft(NamedTuple):
     limits: tuple[Limit, ...]
     # The end of the plan's reason: the statistics that share the price, and the limits.
     why: str
+    last: LastPlan
 
     def keep(self, places: Sequence[int]) -> Draft:
         """Return the draft of the vectors at these positions alone.
@@ -575,6 +586,7 @@ class Draft(NamedTuple):
             moved=tuple([self.moved[i] for i in places]),
             cells=cells,
             written=_as_text(_write_cells(cells)),
+            last=LastPlan(),
         )
 
 
@@ -638,6 +650,7 @@ def make_draft(query: Outputs, unit: Unit, public_rows: int | None) -> Draft:
         groups,
         limits,
         why,
+        LastPlan(),
     )
     if 0 < len(coded) <= _LONGEST:
         if len(_DRAFTS) >= _MOST_DRAFTS:

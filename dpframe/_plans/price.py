@@ -336,11 +336,11 @@ def buy_noise(sensitivities: Sequence[Sensitivity], price: Price) -> Offer:
             raise BudgetError(named.refusal(price))
         return bought.change(why=f"{named.name.capitalize()}, as asked")
     kinds: Any = MECHANISMS.values()
-    offers: list[tuple[type[Noise], Offer]] = [
-        (kind, offer)
-        for kind in kinds
-        if kind.automatic and (offer := kind.offer(sensitivities, price)) is not None
-    ]
+    offers: list[tuple[type[Noise], Offer]] = []
+    for kind in kinds:
+        offer = kind.offer(sensitivities, price) if kind.automatic else None
+        if offer is not None:
+            offers.append((kind, offer))
     if not offers:
         raise BudgetError(NO_EPSILON)
     (first_kind, first_offer), *further = offers

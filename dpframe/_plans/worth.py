@@ -10,6 +10,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from operator import mul
 from typing import TYPE_CHECKING, NamedTuple, cast
 
 import numpy as np
@@ -137,7 +138,7 @@ def judge_at_sight(
                 sure = False
                 near_zero += int(np.count_nonzero(half > part * abs(number)))
             continue
-        count = sum([w * row for w, row in zip(weights, raw[cell.part], strict=True)])
+        count = sum(map(mul, weights, raw[cell.part]))
         # Even a ratio near zero is reliable with this count: it is compared with a tenth of 1.
         large = count >= half * max(13.0 / part, 1 / 0.3)
         if large is True or np.all(large):

@@ -10,6 +10,7 @@ from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
 from dataclasses import replace
 from fractions import Fraction
 from functools import partial
+from operator import attrgetter
 from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn, Self
 from uuid import uuid4
 
@@ -216,6 +217,8 @@ class Session:
             self.keys: dict[int, Keys] = {
                 i: k for i, k in terms.keys if isinstance(i, int) and isinstance(k, Keys)
             }
+            # What tells the declared keys from others.
+            self.tokens: set[str] = {keys.token for _, keys in terms.keys}
             self.tuples: dict[tuple[int, ...], Tuples] = {
                 i: k for i, k in terms.keys if isinstance(i, tuple) and isinstance(k, Tuples)
             }
@@ -377,15 +380,12 @@ class Session:
                         Word("bounds", f"{expr}: ({pair.lower:g}, {pair.upper:g})", str(out))
                     )
         if question.by:
-            opened = {
-                keys.token
-                for keys in (*(keys for _, keys in self.terms.keys), *self.found.values())
-            }
-            words += [
-                word
-                for by in question.by
-                if by.token not in opened and (word := by.word) is not None
-            ]
+            found = map(attrgetter("token"), self.found.values())
+            opened = self.tokens.union(found) if self.found else self.tokens
+            for by in question.by:
+                word = None if by.token in opened else by.word
+                if word is not None:
+                    words.append(word)
         rows = None if self.public_rows is None else self._public_rows(question)
         plan = note_reduced_epsilon(
             question.plan(one.unit, one.price, rows, tuple(words)), one.price
@@ -416,9 +416,8 @@ class Session:
 
         ``where`` is the condition on the rows of the question.
         """
-        declared = {keys.token for _, keys in self.terms.keys}
         return self.found_keys.find_selected(
-            [level for level in by if level.token not in declared], where
+            [level for level in by if level.token not in self.tokens], where
         )
 
     def _most(self, unit: Unit) -> float | None:
@@ -475,24 +474,23 @@ class Session:
                     if len(identities[label].vectors) > 1
                     and (split := self._split(label, identities[label], one)) is not None
                 }
+                charged = {*new}
                 if splits:
                     new = self._replace_splits(new, splits, identities)
-                charged = new.keys() | {
-                    label for label, split in splits.items() if split.rest is not None
-                }
+                    paid = (label for label, split in splits.items() if split.rest is not None)
+                    charged = {*new, *paid}
                 if new:
                     if not batch and (self.base.planning or self._together):
                         self._refuse_alone()
-                    planned = {
-                        label: self.plan_with_declarations(one) for label, one in new.items()
-                    }
+                    plans = [self.plan_with_declarations(one) for one in new.values()]
+                    planned = dict(zip(new, plans, strict=True))
                     if self.unit.people:
                         self._warn_of_groups(new.values(), [plan for plan, _ in planned.values()])
                     if self.counted:
                         warn_of_useless_choices([plan for plan, _ in planned.values()])
                     names = [label.name for label in asked if label in charged]
                     self._debit(new, list(planned.values()), names)
-                verbs = VerbList(one.question for one in new.values())
+                verbs = VerbList([one.question for one in new.values()])
                 for label, one in new.items():
                     plan, _ = planned[label]
                     # -------------------------------------------------------------- the door: from here data is read
@@ -702,7 +700,7 @@ class Session:
     def _debit(
         self,
         new: dict[Label, PricedQuestion],
-        planned: list[tuple[Plan, list[Word]]],
+        planned: Sequence[tuple[Plan, list[Word]]],
         names: Sequence[str | None],
     ) -> None:
         """Charge new questions in one debit of the ledger, before any data is read. Nothing undoes
@@ -719,8 +717,12 @@ class Session:
         one, *others = new.values()
         price_at = None if others else one.price_at
         charge_at = None if price_at is None else partial(self._charge_at, one, price_at)
-        words = [word for _, some in planned for word in some]
-        self.accountant.debit([plan for plan, _ in planned], words, name, charge_at)
+        plans: list[Plan] = []
+        words: list[Word] = []
+        for plan, stated in planned:
+            plans.append(plan)
+            words += stated
+        self.accountant.debit(plans, words, name, charge_at)
 
     def _charge_at(
         self, one: PricedQuestion, price: Callable[[Fraction], Price], epsilon: Fraction
@@ -809,7 +811,7 @@ class Session:
         paid: LabelKey
         # Nothing is put on record, and digests would only take time.
         if self.accountant.place is None:
-            key, paid = (whole, encode(price)), (whole, encode(typed))
+            key, paid = (whole, repr(price)), (whole, encode(typed))  # a price is plain numbers
         else:
             question = digest(whole)
             key, paid = digest(question, price), digest(question, *typed)

@@ -80,7 +80,8 @@ class Grid:
     step: float = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
-        low, high = (place_on_grid(bound, self.exponent) for bound in self.bounds)
+        lower, upper = self.bounds
+        low, high = place_on_grid(lower, self.exponent), place_on_grid(upper, self.exponent)
         computed = low, high, max(1, high - low), math.ldexp(1.0, -self.exponent)
         for name, value in zip(("low", "high", "width", "step"), computed, strict=True):
             object.__setattr__(self, name, value)
@@ -122,7 +123,7 @@ def to_grid(values: Array, a: NDArray[np.float64], grid: Grid) -> None:
     They are clipped, scaled by a power of two and rounded. NaN stays NaN.
     """
     lower, upper = grid.bounds
-    np.clip(values, lower, upper, out=a)
+    values.clip(lower, upper, out=a)
     if grid.exponent:
         a *= 2.0**grid.exponent
     np.rint(a, out=a)
@@ -449,16 +450,14 @@ class Simplex(Statistic):
         d = self.degree
         unit_weight = 1.0 / self.grid.width**d
         # a**j * W**(d - j) is a combination of the terms: comb(k, j) / comb(d, j) of the k-th.
-        maps = {
-            f"t{j}" if j else "n": tuple(
-                [unit_weight * (math.comb(k, j) / math.comb(d, j)) for k in range(d + 1)]
-            )
-            for j in range(d + 1)
-        }
+        maps: dict[str, tuple[float, ...]] = {}
+        for j in range(d + 1):
+            weights = [unit_weight * (math.comb(k, j) / math.comb(d, j)) for k in range(d + 1)]
+            maps[f"t{j}" if j else "n"] = tuple(weights)
         text = f"{'distances to both bounds' if d == 1 else 'Bernstein moments'} of {self.expr}"
         if self.nulls:
             text += " and its nulls"
-            maps = {name: (*weights, 0.0) for name, weights in maps.items()}
+            maps = {name: (*row, 0.0) for name, row in maps.items()}
             maps["size"] = (unit_weight,) * (d + 2)
         return Reading(text, maps, float(self.grid.step**d))
 

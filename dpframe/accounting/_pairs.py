@@ -507,7 +507,7 @@ class DiscreteGaussian(Normal):
 
         ``parts`` has the variance and the squared sensitivity of each vector.
         """
-        pairs = tuple((number(v, "variance"), number(d, "sensitivity squared")) for v, d in parts)
+        pairs = tuple([(number(v, "variance"), number(d, "sensitivity squared")) for v, d in parts])
         if bool(pairs) == (sigma is not None):
             raise BadValue("DiscreteGaussian takes sigma= or parts=, and one of them only.")
         vectors = pairs or ((number(sigma, "sigma") ** 2, number(sensitivity, "sensitivity") ** 2),)

@@ -93,7 +93,7 @@ class Tight(Filter):
                 epsilon = None if pure is None else epsilon + (pure if count == 1 else pure * count)
             if loss.failure:
                 lost += loss.failure * count
-        left = state.mu_squared if lost <= self.limits.reserve else None
+        left = state.mu_squared if not lost or lost <= self.limits.reserve else None
         if left is not None and len(charge.losses) == 1 and charge.losses[0][1] == 1:
             # The ordinary case, and the fast one: one loss, once.
             left = charge.losses[0][0].leaves(left)
@@ -101,7 +101,7 @@ class Tight(Filter):
             left = residue_after(left, charge.losses)
         if left is None and state.mu_squared is not None:
             room = self._room_without_gaussian(state)
-        if epsilon is not None and (epsilon > self.limits.epsilon or lost > room):
+        if epsilon is not None and (epsilon > self.limits.epsilon or (lost and lost > room)):
             epsilon = None
         return None if epsilon is None and left is None else Either(epsilon, left, lost, room)
 

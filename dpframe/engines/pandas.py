@@ -49,7 +49,6 @@ class PandasEngine:
     def __len__(self) -> int:
         return self.table.rows
 
-    @np.errstate(all="ignore")  # no warning may tell of a value, whatever the caller has set
     def reduce(
         self, query: Scope, primitives: set[Primitive], unit: Unit = ROWS
     ) -> dict[Primitive, Integers]:
@@ -60,12 +59,11 @@ class PandasEngine:
         """
         if self.table.within is not None:
             self.table.within.trim()
-        found: dict[Primitive, Integers] = {
-            p: self._count_distinct(p.expr, query, unit)
-            for p in primitives
-            if isinstance(p, Distincts)
-        }
-        sums = primitives - found.keys()
+        found: dict[Primitive, Integers] = {}
+        for p in primitives:
+            if isinstance(p, Distincts):
+                found[p] = self._count_distinct(p.expr, query, unit)
+        sums = primitives - found.keys() if found else primitives
         if sums and unit.people:
             found |= sum_people(self.table, self.groups, self._pairs, query, sums, unit)
         elif sums:

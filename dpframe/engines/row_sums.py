@@ -66,11 +66,12 @@ def sum_rows(
             counts, sums = question.sum_in_threads()
     if scope.where is None:  # the rows of each group are known and were not counted
         counts = np.array([rows]) if buckets is None else finder.count_rows(scope.by, buckets)
+    for p, total in sums.items():
+        if isinstance(p, Powers):
+            total[0] += counts  # from which rows without a value were subtracted
     for p in primitives:
-        if p not in sums:
+        if isinstance(p, Rows | Persons | Bids):
             sums[p] = counts.copy()
-        elif isinstance(p, Powers):
-            sums[p][0] += counts  # from which rows without a value were subtracted
     return sums
 
 
@@ -108,9 +109,9 @@ class RowSums:
         caller adds the rows of each group.
         """
         counts = np.zeros(self.groups, np.int64)
-        sums: Sums = {
-            p: np.zeros(ADDERS[type(p)].shape(p, self.groups), np.int64) for p in self.primitives
-        }
+        sums: Sums = {}
+        for p in self.primitives:
+            sums[p] = np.zeros(ADDERS[type(p)].shape(p, self.groups), np.int64)
         step, size = SIZES.block, share.stop - share.start
         if size > step:
             largest = max([total.size for total in sums.values()], default=1)

@@ -184,10 +184,13 @@ class GaussianNoise(Noise):
         amount = price.mu_squared
         if price.rho is not None:
             buys, amount = cls.for_rho, price.rho
-        noises = [buys(squared * len(distances), amount) for _, squared in distances]
-        # A vector that nobody can move has no cost, and no loss has a sensitivity of 0.
-        pairs = zip(noises, distances, strict=True)
-        moved = [(noise.variance, Fraction(squared)) for noise, (_, squared) in pairs if squared]
+        noises, moved = [], []
+        for _, squared in distances:
+            noise = buys(squared * len(distances), amount)
+            noises.append(noise)
+            # A vector that nobody can move has no cost, and no loss has a sensitivity of 0.
+            if squared:
+                moved.append((noise.variance, Fraction(squared)))
         if not moved:
             return Offer(noises, PureDP(pure(price)))
         return Offer(noises, DiscreteGaussian(parts=moved), price.delta)
