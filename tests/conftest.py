@@ -289,6 +289,17 @@ def postgres():
     reason = missing()
     if reason is not None:
         pytest.skip(reason)
-    server = Postgres()
-    yield server
-    server.remove()
+    one = Postgres()
+    yield one
+    one.remove()
+
+
+@pytest.fixture(scope="module")
+def server():
+    """A PostgreSQL server of one file of tests, which may end all connections to it."""
+    reason = missing()
+    if reason is not None:
+        pytest.skip(reason)
+    one = Postgres()
+    yield one
+    one.remove()

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
 from typing import Any
 
 import matplotlib
@@ -19,12 +18,6 @@ matplotlib.use("Agg")
 import matplotlib.pyplot as plt
 
 OPTIONS: dict[str, Any] = {"kind": None, "ax": None, "quantiles": False, "keys": 0, "title": "x"}
-
-
-@pytest.fixture(autouse=True)
-def closed_afterwards() -> Iterator[None]:
-    yield
-    plt.close("all")
 
 
 @pytest.fixture(scope="module")

@@ -20,6 +20,7 @@ from dpframe._expr._within import Key as WithinKey
 from dpframe._expr._within import within
 from dpframe._session.session import Session
 from dpframe.engines.pandas import PandasEngine
+from tests.conformance.test_people import moved
 
 GROUPS = ["a", "b", "c"]
 ROW = st.tuples(
@@ -91,11 +92,6 @@ def recorded(frame: pd.DataFrame, name: str, relation: str) -> list[tuple[int, i
         patch.setattr(Session, "_key", lambda self: b"12345678")
         ASKED[name](frame.dp.open(1000, neighbors=relation, **TERMS))
     return found
-
-
-def moved(a: Any, b: Any) -> tuple[int, int]:
-    d = [int(x) - int(y) for x, y in zip(a.ravel(), b.ravel(), strict=True)]
-    return sum(map(abs, d)), sum(x * x for x in d)
 
 
 @pytest.mark.parametrize("relation", ["add-remove", "replace-one"])

@@ -17,6 +17,7 @@ from dpframe import DPError
 from dpframe._frame.surface import PrivateColumn, PrivateFrame
 from tests.engines.entries import UFUNCS
 from tests.fuzz import names
+from tests.fuzz.programs import Line
 from tests.fuzz.seams import words
 from tests.fuzz.seams.frames import BOUNDS, DTYPES
 from tests.internals import NUMPY_FUNCTIONS
@@ -82,17 +83,6 @@ class Planned(BaseException):
 
 class Unfit(Exception):
     """No column is there for what was drawn."""
-
-
-@dataclass
-class Line:
-    """Steps, each from the frame ``p`` before to the next, and what is asked of the last."""
-
-    steps: list[str]
-    ask: str
-
-    def __str__(self) -> str:
-        return "; ".join([*(f"p = {s}" for s in self.steps), self.ask])
 
 
 @dataclass
