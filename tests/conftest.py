@@ -145,7 +145,7 @@ def left_out(items) -> set:
 
 
 def kind_of(item) -> str:
-    """Return the name of the test that an item is a case of, the same in all classes that inherit it."""
+    """Return the name of the test of a case, the same in all classes that inherit the test."""
     function = getattr(item, "function", None)
     if function is None:
         return budget.test_of(item.nodeid)

@@ -228,7 +228,7 @@ def copy_part(part: pd.DataFrame) -> pd.DataFrame:
     return copy
 
 
-def copy_cell(cell: Any, depth: int, copies: dict[tuple[int, int], Any]) -> Any:
+def copy_cell(cell: Any, depth: int, copies: dict[tuple[int, int], object]) -> object:
     """Return a copy of a list, tuple, dict, set or array with its elements.
 
     Any other cell is returned as it is. ``depth`` is how many levels of nesting are still copied.
@@ -246,7 +246,9 @@ def copy_cell(cell: Any, depth: int, copies: dict[tuple[int, int], Any]) -> Any:
     return copies[known]
 
 
-def _copy_container(cell: Any, kind: int, depth: int, copies: dict[tuple[int, int], Any]) -> Any:
+def _copy_container(
+    cell: Any, kind: int, depth: int, copies: dict[tuple[int, int], object]
+) -> object:
     """Return a copy of a container of this kind, with copies of its elements."""
     if kind == id(list):
         return [copy_cell(element, depth, copies) for element in cell]

@@ -162,7 +162,7 @@ def values(frame: pd.DataFrame, how: str, sort: bool, filtered: bool, by: bool) 
 
 
 def test_values_of_a_person_end_where_the_rows_of_another_begin():
-    """Nulls at both ends of a person, equal values of two, and a large one that would round others."""
+    """People have nulls at their ends, equal values, and a large one that would round others."""
     cells = {0: [None, 0.1, 1e16], 1: [1e16, None, 1e16], 2: [0.3, 0.1, None], 3: [0.2, 0.3, 0.1]}
     order = [(place, who) for place in range(3) for who in (2, 0, 3, 1)]
     whole = frame_of([(who, (cells[who][place], place, "a")) for place, who in order])

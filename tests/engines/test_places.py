@@ -92,7 +92,7 @@ def test_a_value_is_equal_at_every_place(nasty: Any, registry: str) -> None:
 def test_the_lesser_and_the_greater_of_two_zeros_are_equal_at_every_place(
     nasty: Any, name: str
 ) -> None:
-    """numpy takes either of two zeros, by the place of the row, and a NaN that signals is another."""
+    """numpy takes either of two zeros, by the place of the row."""
     chosen = {
         e: text
         for e, text in nasty.own["catalogue"].items()
