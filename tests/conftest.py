@@ -157,6 +157,7 @@ def share_of_day(items, day: int) -> set:
 
     So a push waits for `SHARE` cases of a kind or for `SHARE_SECONDS`, but for one at least, and
     every case has its turn. Those of a test that several classes inherit are cases of one test.
+    Tests marked ``daily`` have all their slow cases each day.
     """
     tests = defaultdict(list)
     for item in items:
@@ -168,6 +169,7 @@ def share_of_day(items, day: int) -> set:
         turns = min(
             len(group), max(math.ceil(len(group) / SHARE), math.ceil(seconds / SHARE_SECONDS))
         )
+        turns = 1 if group[0].get_closest_marker("daily") else turns
         chosen |= set(group[day % turns :: turns])
     return chosen
 

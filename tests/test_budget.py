@@ -142,6 +142,13 @@ def test_share_of_a_day_takes_no_more_than_its_seconds_or_one_case(monkeypatch):
     assert set().union(*days) == {*slow, *quick}
 
 
+def test_share_of_a_day_has_all_cases_of_daily_tests(monkeypatch):
+    monkeypatch.setattr(budget, "slow_list", lambda: {"tests/a.py::test_b": 9.0})
+    daily = {"daily": pytest.mark.daily.mark}
+    items = [Item(f"tests/a.py::test_b[{i}]", daily) for i in range(3)]
+    assert share_of_day(items, 1) == {*items}
+
+
 def test_share_of_a_day_counts_cases_of_classes_that_inherit_a_test_as_cases_of_one(monkeypatch):
     def test_b() -> None: ...
 
