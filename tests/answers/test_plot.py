@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterator
 from typing import Any
 
 import matplotlib
@@ -17,12 +16,6 @@ from dpframe.datasets import BOUNDS, KEYS, visits
 
 matplotlib.use("Agg")
 import matplotlib.pyplot as plt
-
-
-@pytest.fixture(autouse=True)
-def closed_afterwards() -> Iterator[None]:
-    yield
-    plt.close("all")
 
 
 @pytest.fixture(scope="module")

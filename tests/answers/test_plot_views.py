@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
 from typing import Any
 
 import matplotlib
@@ -20,12 +19,6 @@ import matplotlib.pyplot as plt
 from matplotlib.container import ErrorbarContainer
 
 OPTIONS: dict[str, Any] = {"kind": None, "ax": None, "quantiles": False, "keys": 0, "title": "x"}
-
-
-@pytest.fixture(autouse=True)
-def closed_afterwards() -> Iterator[None]:
-    yield
-    plt.close("all")
 
 
 @pytest.fixture(scope="module")
