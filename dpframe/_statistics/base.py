@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import math
 from abc import ABC, abstractmethod
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
 from functools import lru_cache
@@ -292,6 +292,13 @@ class Statistic(ABC):
     @abstractmethod
     def integers(self, reduced: Reduced) -> Integers:
         """Return the vector itself, one row a component, one column a group."""
+
+    def integers_after(self, reduced: Reduced, released: Sequence[Integers]) -> Integers:
+        """Return the vector, given the vectors of the same question that have left the door before.
+
+        Most vectors do not depend on these.
+        """
+        return self.integers(reduced)
 
     def shape(self, groups: int) -> tuple[int, ...]:
         """Return the shape of the vector of integers, from public facts alone; ``groups`` is the
