@@ -113,7 +113,10 @@ def with_keys(answer: PandasType, keys: Sequence[Keys | None]) -> PandasType:
         only = keys[0]  # several places in one column share their list
         assert only is not None
         taken = only.index.take(answer.to_numpy()).array
-        shown: Series | pd.DataFrame = pd.Series(taken, index=answer.index, name=answer.name)
+        make: Callable[..., Series] = (
+            AnswerSeries if isinstance(answer, AnswerSeries) else pd.Series
+        )
+        shown: Series | pd.DataFrame = make(taken, index=answer.index, name=answer.name)
         arrays = [shown.to_numpy()]
     else:
         shown = answer.copy()

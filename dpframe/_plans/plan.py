@@ -478,7 +478,9 @@ def has_interval(cell: Cell) -> bool:
     Receipts of earlier versions have quantiles without surroundings.
     """
     aggregate = AGGREGATES[cell.aggregate]
-    return aggregate.measured or (aggregate.picks and AROUND in cell.constants)
+    if aggregate.picks:
+        return not aggregate.keyed and AROUND in cell.constants
+    return aggregate.measured
 
 
 def has_no_intervals(cells: Sequence[Cell]) -> bool:

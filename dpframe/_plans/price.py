@@ -412,7 +412,7 @@ def buy_points(
     if not all(picks):
         why = "choices by noisy max, and pure epsilon for what is counted or added up"
     if len(set(shares)) > 1:
-        why += f"; {ON_SURROUNDINGS} of the price of a choice counts the values around it"
+        why += f"; {ON_SURROUNDINGS} of the price of a choice counts what it is judged by"
     return Offer(noises, PureDP(pure(price)), why=why)
 
 

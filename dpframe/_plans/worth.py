@@ -83,7 +83,7 @@ def is_vague_choice(plan: Plan, raw: Sequence[NDArray[np.int64]], part: float) -
     ``raw`` has the noisy integers of each part of the plan. A choice says nothing if it may be off
     by the share ``part`` of the values of the group. Their number is the count in the same release,
     or else what the counts around the choice show for sure. It is at most the number of values that
-    there can be. Where nothing is known of it, a quantile says nothing.
+    there can be. Where nothing is known of it, a choice says nothing.
     """
     groups = int(np.shape(raw[0])[-1])
     most = np.full(groups, math.inf if plan.most is None else plan.most)
@@ -103,8 +103,7 @@ def is_vague_choice(plan: Plan, raw: Sequence[NDArray[np.int64]], part: float) -
         around = read_noisy(plan.parts, raw, cell)
         if counted is None and aggregate.least_values is not None and around.around is not None:
             values = np.minimum(most, aggregate.least_values(around, LEVEL))
-        unknown = np.isinf(values) & (not aggregate.keyed)
-        flags.append((plan._shortfall(cell) >= part * values) | unknown)
+        flags.append((plan._shortfall(cell) >= part * values) | np.isinf(values))
     return flags
 
 

@@ -165,7 +165,7 @@ def test_agg_takes_a_median_beside_sums_of_laplace_noise(p):
         "laplace",
     ]
     assert "shared by 2" in plan.why
-    assert "1/8 of the price of a choice" in plan.why
+    assert "1/8 of the price of a choice counts" in plan.why
 
 
 # Plans, prices and intervals ---------------------------------------------------------------------------------------
