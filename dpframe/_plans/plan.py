@@ -555,9 +555,9 @@ def arrange(
     return arranged
 
 
-# The part of the price of a choice that counts what lies around it. The choice errs by 8/7 of what
-# the whole price would buy (docs/guarantees/quantiles.md#the-interval-of-a-choice).
-ON_SURROUNDINGS = Fraction(1, 8)
+# The part of the price of a choice that counts what lies around it. The choice errs by 16/15 of
+# what the whole price would buy (docs/guarantees/quantiles.md#the-interval-of-a-choice).
+ON_SURROUNDINGS = Fraction(1, 16)
 
 
 def _divide_price(arranged: Sequence[tuple[Statistic, list[int]]]) -> tuple[Fraction, ...]:

@@ -166,7 +166,7 @@ class Surroundings(Statistic):
     quantiles.
 
     The edges of a group follow from its chosen points, which have left the door before. They lie 1,
-    2, 4, 8, ... points from each, up to the ends of the grid. A value lies between two neighbouring
+    3, 9, 27, ... points from each, up to the ends of the grid. A value lies between two neighbouring
     edges, so a row adds 1 to one count. Add-remove moves the vector by 1. Replace-one moves it by 2,
     and by 1 without groups where the grid has one point.
     """
@@ -214,14 +214,17 @@ class Surroundings(Statistic):
 
     def reading(self) -> Reading:
         choices = "each choice" if self.levels > 1 else "the choice"
-        return Reading(f"values of {self.expr} at 1, 2, 4, ... points from {choices}", {})
+        return Reading(f"values of {self.expr} at 1, 3, 9, ... points from {choices}", {})
 
 
 @lru_cache(maxsize=256)
 def _list_distances(points: int) -> NDArray[np.intp]:
-    """Return the distances of edges from a chosen point: 0, and the powers of two below
+    """Return the distances of edges from a chosen point: 0, and the powers of three below
     ``points``."""
-    return np.array([0, *(2**j for j in range((points - 1).bit_length()))], dtype=np.intp)
+    distances = [0]
+    while (further := max(1, 3 * distances[-1])) < points:
+        distances.append(further)
+    return np.array(distances, dtype=np.intp)
 
 
 def place_edges(chosen: NDArray[Any], points: int) -> NDArray[np.intp]:

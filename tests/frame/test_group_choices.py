@@ -419,6 +419,6 @@ def test_a_choice_in_a_group_of_nobody_is_not_called_reliable() -> None:
         answer = p.groupby("g")["x"].argmax(epsilon=1)
     assert answer.dp.reliable.tolist() == [True, False]
     assert repr(answer).splitlines()[2].endswith("?")
-    assert "most common values: within 5 rows of the largest count" in repr(answer)
+    assert "most common values: within 4 rows of the largest count" in repr(answer)
     with pytest.raises(NotOffered, match="most common value is chosen"):
         answer.dp.interval()

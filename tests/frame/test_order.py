@@ -165,7 +165,7 @@ def test_agg_takes_a_median_beside_sums_of_laplace_noise(p):
         "laplace",
     ]
     assert "shared by 2" in plan.why
-    assert "1/8 of the price of a choice counts" in plan.why
+    assert "1/16 of the price of a choice counts" in plan.why
 
 
 # Plans, prices and intervals ---------------------------------------------------------------------------------------
@@ -223,14 +223,14 @@ def test_a_choice_has_an_interval_around_the_quantile(p, q):
     ends = groups.dp.interval()
     assert ends.index.equals(groups.index)
     widths = (ends["upper"] - ends["lower"]).to_numpy()
-    assert widths[[0, 2]].max() <= 20
+    assert widths[[0, 2]].max() <= 30
     assert widths[1] == 110  # of no value nothing is known
     assert groups.dp.reliable.tolist() == [True, False, True]
 
 
 def test_the_interval_of_an_extreme_has_the_bound_for_an_end(p):
     """Beyond the 1 % quantile lie few values, so that noise hides where they end."""
-    least, greatest = p.min("cost", epsilon=1), p.max("cost", epsilon=1)
+    least, greatest = p.min("cost", epsilon=4), p.max("cost", epsilon=4)
     assert least.interval()[0] == 0
     assert greatest.interval()[1] == 1000
     assert least.interval()[1] < 300

@@ -50,7 +50,7 @@ def test_noises_of_all_parts_add_up_to_the_price(df, name, grouped):
 def test_three_medians_have_a_third_each(df):
     p = df.assign(z=df["y"]).dp.open(10, bounds={**BOUNDS, "z": (0, 100)})
     plan = p[["x", "y", "z"]].explain.median(epsilon=1)
-    assert [cost_of(part) for part in plan.parts] == [F(7, 24), F(1, 24)] * 3
+    assert [cost_of(part) for part in plan.parts] == [F(15, 48), F(1, 48)] * 3
     alone = p.explain.median("x", epsilon=F(1, 3))
     assert [part.noise for part in alone.parts] == [part.noise for part in plan.parts[:2]]
 
