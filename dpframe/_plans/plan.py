@@ -587,7 +587,7 @@ class Draft(NamedTuple):
     readings: tuple[Reading, ...]
     # The number of points that are chosen of each statistic, and 0 if it is measured.
     picks: tuple[int, ...]
-    # The share of the price that each statistic takes where some choose.
+    # The share of the price that each statistic takes where some choose. Empty where none does.
     shares: tuple[Fraction, ...]
     cells: tuple[Cell, ...]
     # The cells as JSON.
@@ -613,7 +613,7 @@ class Draft(NamedTuple):
             primitives=frozenset([p for s in statistics for p in s.primitives]),
             readings=tuple([self.readings[i] for i in places]),
             picks=tuple([self.picks[i] for i in places]),
-            shares=tuple([self.shares[i] for i in places]),
+            shares=tuple([self.shares[i] for i in places if self.shares]),
             moved=tuple([self.moved[i] for i in places]),
             cells=cells,
             written=_as_text(_write_cells(cells)),
@@ -649,8 +649,8 @@ def make_draft(query: Outputs, unit: Unit, public_rows: int | None) -> Draft:
             cell = aggregate.cell(outputs[i], part, place, statistic, readings[part])
             scaled = aggregate.scales and bool(unit.people)
             cells[i] = replace(cell, whole=False) if scaled and cell.whole else cell
-    shares = _divide_price(arranged)
-    asked = sum(bool(serves) for _, serves in arranged)
+    asked = sum([bool(serves) for _, serves in arranged])
+    shares = _divide_price(arranged) if asked < len(arranged) else ()
     why = f"; the price is shared by {asked} statistics" if asked > 1 else ""
     limits: tuple[Limit, ...] = ()
     if unit.people:

@@ -458,6 +458,10 @@ class Query(Question):
         reduced = data.reduce(Scope(self.where, self.by), set(plan._draft.primitives), unit)
         released: list[Array] = []
         for i, statistic in enumerate(plan._draft.statistics):
+            # Only a vector that follows another one reads what was released.
+            if not statistic.follows:
+                released.append(noise(i, statistic.integers(reduced)))
+                continue
             released.append(noise(i, statistic.integers_after(reduced, released)))
         return tuple(released)
 

@@ -172,6 +172,7 @@ class Surroundings(Statistic):
     """
 
     identity: ClassVar[tuple[str, ...]] = ("surroundings", "expr", "grid", "levels")
+    follows: ClassVar[bool] = True
 
     expr: Expr
     grid: Grid
