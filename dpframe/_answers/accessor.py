@@ -285,8 +285,8 @@ class Answer(TableOperators, Tabular):
 
         Groups are bars with error bars, a histogram has bins to scale, and times and quantiles are
         a line with a band; or the ``kind`` asked for: ``"bar"``, ``"barh"``, ``"hist"`` or
-        ``"line"``. Error bars are `interval` at ``level``, with ``at_once`` for all together;
-        quantiles that were chosen have no error bars. Numbers that are noise, as `reliable` says,
+        ``"line"``. Error bars are `interval` at ``level``, with ``at_once`` for all together.
+        Numbers that are noise, as `reliable` says,
         are hollow: bars are hatched, on a line points are rings, and the legend says so. The
         columns of a table have axes each, which come as an array, with ``subplots=True``, or if
         some are counts and others means, say; ``subplots=False`` and ``ax=`` put them into one.

@@ -282,7 +282,9 @@ def test_the_engine_counts_so_and_replays_hold(rows: list[Any], person: Any, rel
     assert report.ok
     other = rows[0] if relation == "replace-one" else None
     wanted = moved(counts([*rows, person]), counts([*rows, other] if other else rows))
-    assert [step.distance for step in report.steps] == [wanted, wanted]
+    choices, counts_of_groups = report.steps[::2], report.steps[1::2]
+    assert [step.distance for step in choices] == [wanted, wanted]
+    assert max(step.distance for step in counts_of_groups) <= wanted
 
 
 @pytest.mark.parametrize("relation", RELATIONS)
