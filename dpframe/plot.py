@@ -597,6 +597,14 @@ def _hollow_noise(
         _add_noise_to_legend(ax, bool(lines))
 
 
+def hatch_boxes(ax: Axes, boxes: Sequence[Any]) -> None:
+    """Draw the boxes of a box plot that are noise hollow and hatched, and say so in the legend."""
+    for box in boxes:
+        box.set(edgecolor=box.get_facecolor(), facecolor="none", hatch="////", linewidth=1)
+    if boxes:
+        _add_noise_to_legend(ax, False)
+
+
 def _add_noise_to_legend(ax: Axes, rings: bool) -> None:
     """Add a line to the legend that says that hollow marks are noise.
 

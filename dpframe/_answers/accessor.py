@@ -30,7 +30,7 @@ from dpframe._answers.selection import AnswerSelection
 from dpframe._answers.table import ShownAnswer, Tabular
 from dpframe._errors import BadType, BadValue, NotOffered
 from dpframe._plans.aggregates import AGGREGATES
-from dpframe._plans.plan import Cost, Plan, has_only_choices, refuse_choices
+from dpframe._plans.plan import Cost, Plan, has_no_intervals, refuse_choices
 from dpframe._plans.worth import NoiseRule
 from dpframe._questions.question import Release
 from dpframe._types import Ends, PandasAnswer
@@ -123,10 +123,10 @@ class Answer(AnswerSelection, TableOperators, Tabular):
         a sample says of a population too, as `Estimate.interval` has it. Means, shares, counts and
         quantiles have such intervals, and others NaN.
 
-        Choices such as medians have NaN beside other numbers. But several levels that were chosen
-        in one release bound each other where the number of values is known. Give ``n``, a public
-        number or a released count, whose lower end is taken; for groups give the smallest. A
-        column that is taken from a table keeps its interval.
+        Those of chosen quantiles are read off the counts around them. Several levels that were
+        chosen in one release also bound each other where the number of values is known. Give ``n``,
+        a public number or a released count, whose lower end is taken; for groups give the smallest.
+        A column that is taken from a table keeps its interval.
         """
         level = _validate.level(level)
         pairs = self._find_ends(level, _validate.flag(at_once, "at_once"), of, n)
@@ -187,9 +187,9 @@ class Answer(AnswerSelection, TableOperators, Tabular):
         A number is noise where half its 95 % interval is more than half of the number. It is noise
         too where the interval is half of what is possible or more: the bounds of a mean, -1 to 1
         for a correlation. A number with bounds that is near zero is compared with a tenth of them.
-        A number that was computed from answers is compared with itself alone. A choice has no
-        interval. It is noise only where it may be off by half of the values of its group, as the
-        same release counts them. ``open(reliable=)`` takes another part than a half
+        A number that was computed from answers is compared with itself alone. A quantile that was
+        chosen is noise too where it may be off by half of the values of its group, as the same
+        release counts them. ``open(reliable=)`` takes another part than a half
         (docs/guarantees/intervals.md#noise-is-flagged).
 
         >>> df = pd.DataFrame({"age": [30.0, 41.0] * 500, "state": ["CA"] * 1000})
@@ -292,8 +292,8 @@ class Answer(AnswerSelection, TableOperators, Tabular):
 
         Groups are bars with error bars, a histogram has bins to scale, and times and quantiles are
         a line with a band; or the ``kind`` asked for: ``"bar"``, ``"barh"``, ``"hist"`` or
-        ``"line"``. Error bars are `interval` at ``level``, with ``at_once`` for all together;
-        quantiles that were chosen have no error bars. Numbers that are noise, as `reliable` says,
+        ``"line"``. Error bars are `interval` at ``level``, with ``at_once`` for all together.
+        Numbers that are noise, as `reliable` says,
         are hollow: bars are hatched, on a line points are rings, and the legend says so. What limits
         and clips have left out stands above. The
         columns of a table have axes each, which come as an array, with ``subplots=True``, or if
@@ -321,7 +321,7 @@ class Answer(AnswerSelection, TableOperators, Tabular):
         level = _validate.level(level)
         together = _validate.flag(at_once, "at_once")
         name = answer.name if isinstance(answer, pd.Series) else None
-        ends = [] if has_only_choices(cells) else numbers.ends(level, together)
+        ends = [] if has_no_intervals(cells) else numbers.ends(level, together)
         drawn = _plot.draw_answer(
             answer,
             _plot.Marks.stack(ends, numbers.noise),

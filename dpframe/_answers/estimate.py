@@ -33,14 +33,23 @@ from dpframe._errors import BadType, NotOffered
 from dpframe._ledger.store import pack, unpack
 from dpframe._plans.aggregates import AGGREGATES, Cell
 from dpframe._plans.durations import count_decimals, format_moment, make_moment
-from dpframe._plans.plan import Cost, Plan, describe_own_guarantee, get_noisy_sums, refuse_choices
+from dpframe._plans.plan import (
+    Cost,
+    Plan,
+    describe_own_guarantee,
+    get_noisy_sums,
+    has_interval,
+    refuse_choices,
+)
 from dpframe._plans.worth import (
     ORDINARY,
     NoiseRule,
     describe_choice_error,
     describe_limits,
+    find_largest_miss,
     is_noise,
     judge_at_sight,
+    says_nothing,
 )
 from dpframe._questions.question import Release, enclose_output, read_numbers
 from dpframe._types import Bools, Json, Places, Raw
@@ -137,20 +146,20 @@ class Estimate(NumberOperators, Tabular):
         is more. The interval is less than half of what is possible. ``open(reliable=)`` takes
         another part than a half.
 
-        A choice has no interval. It is noise only where it may be off by half of the values that
-        there can be, as far as that is public (docs/guarantees/intervals.md#noise-is-flagged).
+        A quantile that was chosen is noise too where it may be off by half of the values. Their
+        number is read off the same release (docs/guarantees/intervals.md#noise-is-flagged).
         """
         released = Released(self._layout, self._plan, self._raw, self._rule.part)
         return not released.noise[0][self._place]
 
     @property
     def lower(self) -> float | None:
-        """The lower end of the 95 % interval; None for a choice, which has no interval."""
+        """The lower end of the 95 % interval; None for a choice that has no interval."""
         return None if self._chosen else self.interval()[0]
 
     @property
     def upper(self) -> float | None:
-        """The upper end of the 95 % interval; None for a choice, which has no interval."""
+        """The upper end of the 95 % interval; None for a choice that has no interval."""
         return None if self._chosen else self.interval()[1]
 
     @property
@@ -173,7 +182,7 @@ class Estimate(NumberOperators, Tabular):
 
     @property
     def _chosen(self) -> bool:
-        return self._plan.selects
+        return not all(map(has_interval, self._plan.cells))
 
     @property
     def _whole(self) -> bool:
@@ -257,10 +266,8 @@ class Estimate(NumberOperators, Tabular):
         and contribution limits.
         """
         noise = "" if self.reliable else "noise"
-        miss = 0.0
-        if self._chosen:
-            miss = max((plan.worst_error() or 0.0 for plan in self.plans), default=0.0)
-        ranks = f"at most {miss:.4g} values too many on either side" if miss >= 1 else ""
+        miss = max(map(find_largest_miss, self.plans), default=0.0)
+        ranks = f"off by at most {math.ceil(miss):,} ranks" if miss >= 1 else ""
         notes = dict.fromkeys(filter(None, [noise, ranks, *map(describe_limits, self.plans)]))
         return ", ".join([self._text(), *notes])
 
@@ -280,7 +287,8 @@ class Estimate(NumberOperators, Tabular):
             return f"<b>{self!r}</b> <small>{escape(text)}; {self._price}</small>"
         low, high = self.interval()
         ends = f"95 % interval {self._format_end(low)} to {self._format_end(high)}"
-        return f"<b>{self!r}</b> <small>{ends}; {self._price}</small>"
+        notes = [ends, *dict.fromkeys(filter(None, map(describe_choice_error, self.plans)))]
+        return f"<b>{self!r}</b> <small>{escape('; '.join([*notes, self._price]))}</small>"
 
     def _format_end(self, end: object) -> str:
         """Return an end of the interval as text."""
@@ -565,11 +573,16 @@ def _judge(answer: Estimate, release: Release) -> Estimate:
     if release.rule != ORDINARY:
         answer._rule = release.rule
     if (release.warning or release.rule.blank) and not answer.reliable:
-        # Of a choice there was a warning before the debit.
-        if release.warning is not None and not release.plan.selects:
+        if release.warning is not None and not _was_warned(release.plan):
             release.warning.give(release.rule, single=True)
         return answer._blank() if release.rule.blank else answer
     return answer
+
+
+def _was_warned(plan: Plan) -> bool:
+    """Return whether there was a warning before the debit: of a choice that says nothing."""
+    cell, most = plan.cells[0], plan.most
+    return AGGREGATES[cell.aggregate].picks and most is not None and says_nothing(plan, cell, most)
 
 
 class Derived(Estimate):
@@ -627,7 +640,7 @@ class Derived(Estimate):
 
     @property
     def _chosen(self) -> bool:
-        return any(plan.selects for leaf in self._steps.leaves for plan in leaf.plans)
+        return not all(has_interval(cell) for leaf in self._steps.leaves for cell in leaf.cells)
 
     @property
     def _whole(self) -> bool:

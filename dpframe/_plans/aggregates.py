@@ -13,8 +13,8 @@ intervals are derived in docs/guarantees/intervals.md.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Hashable, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Hashable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from operator import mul
 from typing import Any, ClassVar, NamedTuple, Protocol
@@ -164,6 +164,32 @@ class Cell:
     origin: str = ""
 
 
+# The constant of a chosen output with the position of the vector that counts its surroundings.
+AROUND = "around"
+
+
+def move_cell(cell: Cell, place: Mapping[int, int]) -> Cell:
+    """Return a cell whose vectors stand elsewhere. ``place`` has the new position of each."""
+    constants = cell.constants
+    if AROUND in constants:
+        constants = {**constants, AROUND: float(place[int(constants[AROUND])])}
+    return replace(cell, part=place[cell.part], constants=constants)
+
+
+class Noisy(Protocol):
+    """A vector of a plan, of which only the noise is needed here."""
+
+    @property
+    def noise(self) -> Any: ...
+
+
+class Surrounded(NamedTuple):
+    """The noisy counts around the choices of a release, and their noise."""
+
+    noise: Noise
+    raw: NDArray[Any] | None
+
+
 @dataclass(frozen=True, slots=True, eq=False)
 class Measured:
     """Noisy integers of one output, with the noise and the linear sums that the output is computed
@@ -176,6 +202,8 @@ class Measured:
     noise: Noise
     # The noisy integers. None before the release.
     raw: Array | None = None
+    # What was counted around the choices of `raw`. None for an output that is not chosen.
+    around: Surrounded | None = None
 
     def weights(self, combination: dict[str, float]) -> Floats:
         """Return the weight of each noisy integer in a combination of named sums.
@@ -247,6 +275,22 @@ class Measured:
         """Return how many standard deviations bound the noise of any combination of sums, with
         probability ``level``."""
         return self.noise.reach(level, max(map(len, self.cell.functionals.values())))
+
+
+def read_noisy(parts: Sequence[Noisy], raw: Sequence[Any] | None, cell: Cell) -> Measured:
+    """Return the noisy integers of an output, with those around it where it was chosen.
+
+    ``parts`` are the vectors of the plan. Before the release there are no integers.
+    """
+
+    def take(place: int) -> Any:
+        return None if raw is None else raw[place]
+
+    around = cell.constants.get(AROUND)
+    counted = None
+    if around is not None:
+        counted = Surrounded(parts[int(around)].noise, take(int(around)))
+    return Measured(cell, parts[cell.part].noise, take(cell.part), counted)
 
 
 # What outputs are read off ------------------------------------------------------------------------
@@ -410,6 +454,12 @@ class Aggregate:
     # True if answers are places on a list of keys.
     keyed: bool = False
 
+    # Return the counts around the chosen points. They are released after the choice, for a part of
+    # its price, and its interval is read off them.
+    surroundings: Callable[[Statistic], Statistic] | None = None
+    # Return a number that the values of each group reach with a probability, by these counts.
+    least_values: Callable[[Measured, float], Floats] | None = None
+
     # How it is read off the noisy sums.
     # Adjusts the cell of an output, given its place among the outputs of the statistic.
     adjust: Callable[[Cell, Output, int, Statistic], Cell] | None = None
@@ -450,7 +500,7 @@ class Aggregate:
     selects: bool = field(init=False)
     # True if the whole release is a choice by numbers of rows.
     of_rows: bool = field(init=False)
-    # True if answers are measured with noise, and have intervals.
+    # True if answers are measured with noise.
     measured: bool = field(init=False)
     # True if it counts rows, people or distinct values. Groups are found by rows or people.
     counts_rows: bool = field(init=False)

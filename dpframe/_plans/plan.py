@@ -24,12 +24,15 @@ from dpframe._groups.selected import FoundGroups
 from dpframe._groups.unit import Limit, Unit
 from dpframe._plans.aggregates import (
     AGGREGATES,
+    AROUND,
     LISTED,
     Cell,
     Measured,
     Outputs,
     Setting,
     VectorKey,
+    move_cell,
+    read_noisy,
 )
 from dpframe._plans.clips import NarrowBounds
 from dpframe._plans.counts import ROWS
@@ -461,15 +464,25 @@ def _read_cell(row: list[Any]) -> Cell:
     )
 
 
-def has_only_choices(cells: Sequence[Cell]) -> bool:
-    """Return whether all outputs are chosen, and none is measured."""
-    return bool(cells) and all(AGGREGATES[cell.aggregate].picks for cell in cells)
+def has_interval(cell: Cell) -> bool:
+    """Return whether an output has an interval: it is measured, or its surroundings are counted.
+
+    Receipts of earlier versions have quantiles without surroundings.
+    """
+    aggregate = AGGREGATES[cell.aggregate]
+    if aggregate.picks:
+        return not aggregate.keyed and AROUND in cell.constants
+    return aggregate.measured
+
+
+def has_no_intervals(cells: Sequence[Cell]) -> bool:
+    """Return whether none of the outputs has an interval."""
+    return bool(cells) and not any(map(has_interval, cells))
 
 
 def refuse_choices(cells: Sequence[Cell]) -> None:
-    """Refuse to give an interval if all outputs are chosen and not measured. The error tells what
-    to ask instead."""
-    if has_only_choices(cells):
+    """Refuse to give an interval if no output has one. The error tells what to ask instead."""
+    if has_no_intervals(cells):
         if any(AGGREGATES[cell.aggregate].keyed for cell in cells):
             raise NotOffered(
                 "the most common value is chosen, not measured, so no interval comes with it. Its "
@@ -477,19 +490,14 @@ def refuse_choices(cells: Sequence[Cell]) -> None:
                 "it may miss. value_counts has intervals."
             )
         raise NotOffered(
-            "a quantile is chosen, not measured, so no interval of values comes with it. Its plan "
-            "tells by how many "
-            "ranks it may miss. quantile(column, q, method='tree') has intervals. Several levels "
-            "that are chosen in one release, "
-            "quantile(column, [0.4, 0.5, 0.6]), bound one another where the number of values is "
-            "known: "
-            "answer.dp.interval(n=1000), or n= a released count."
+            "this quantile was released by an earlier version, without the counts that an interval "
+            "is read off. Its plan tells by how many ranks it may miss. Ask it again for an interval."
         )
 
 
 def get_noisy_sums(plan: Plan, raw: Raw | None, cell: Cell) -> Measured:
     """Return the noisy sums that an output is read off. Before the release they are empty."""
-    return Measured(cell, plan.parts[cell.part].noise, None if raw is None else raw[cell.part])
+    return read_noisy(plan.parts, raw, cell)
 
 
 # How a plan is made -------------------------------------------------------------------------------
@@ -501,7 +509,8 @@ def arrange(
     """Return the statistics that answer a question in one release, each with the positions of its
     outputs in the question.
 
-    ``public_rows`` is the number of rows if it is public, or None.
+    ``public_rows`` is the number of rows if it is public, or None. The surroundings of choices follow them,
+    and have no outputs of their own.
 
     The count, sum and moments of a column are read off one vector, whose sensitivity is that of a
     single number. The number of rows is read off the vector of a column too, which then counts its
@@ -528,12 +537,37 @@ def arrange(
         host = min(columns, key=lambda column: encode((column.expr, column.bounds)))
         served[host] += served.pop(ROWS)
         ordered.remove(ROWS)
-    arranged = []
+    arranged: list[tuple[Statistic, list[int]]] = []
     for vector in ordered:
         outputs = [query.outputs[i] for i in served[vector]]
         setting = Setting(query, unit, public_rows, vector is host)
-        arranged.append((vector.make(vector, outputs, setting), served[vector]))
+        statistic = vector.make(vector, outputs, setting)
+        arranged.append((statistic, served[vector]))
+        surroundings = AGGREGATES[outputs[0].aggregate].surroundings
+        if surroundings is not None:
+            arranged.append((surroundings(statistic), []))
     return arranged
+
+
+# The part of the price of a choice that counts what lies around it. The choice errs by 16/15 of
+# what the whole price would buy (docs/guarantees/quantiles.md#the-interval-of-a-choice).
+ON_SURROUNDINGS = Fraction(1, 16)
+
+
+def _divide_price(arranged: Sequence[tuple[Statistic, list[int]]]) -> tuple[Fraction, ...]:
+    """Return the share of the price that each statistic takes.
+
+    All take the same, but a choice leaves a part of its own to its surroundings.
+    """
+    own = Fraction(1, sum(bool(serves) for _, serves in arranged))
+    shares: list[Fraction] = []
+    for _, serves in arranged:
+        if serves:
+            shares.append(own)
+        else:
+            shares[-1] = own * (1 - ON_SURROUNDINGS)
+            shares.append(own * ON_SURROUNDINGS)
+    return tuple(shares)
 
 
 class LastPlan:
@@ -558,6 +592,8 @@ class Draft(NamedTuple):
     readings: tuple[Reading, ...]
     # The number of points that are chosen of each statistic, and 0 if it is measured.
     picks: tuple[int, ...]
+    # The share of the price that each statistic takes where some choose. Empty where none does.
+    shares: tuple[Fraction, ...]
     cells: tuple[Cell, ...]
     # The cells as JSON.
     written: str
@@ -575,7 +611,7 @@ class Draft(NamedTuple):
         It plans the rest of a question whose other vectors are on record.
         """
         place = {kept: i for i, kept in enumerate(places)}
-        cells = tuple([replace(c, part=place[c.part]) for c in self.cells if c.part in place])
+        cells = tuple([move_cell(c, place) for c in self.cells if c.part in place])
         statistics = tuple([self.statistics[i] for i in places])
         return self._replace(
             statistics=statistics,
@@ -583,6 +619,7 @@ class Draft(NamedTuple):
             primitives=frozenset([p for s in statistics for p in s.primitives]),
             readings=tuple([self.readings[i] for i in places]),
             picks=tuple([self.picks[i] for i in places]),
+            shares=tuple([self.shares[i] for i in places if self.shares]),
             moved=tuple([self.moved[i] for i in places]),
             cells=cells,
             written=_as_text(_write_cells(cells)),
@@ -619,7 +656,9 @@ def make_draft(query: Outputs, unit: Unit, public_rows: int | None) -> Draft:
             cell = aggregate.cell(outputs[i], part, place, statistic, readings[part])
             scaled = aggregate.scales and bool(unit.people)
             cells[i] = replace(cell, whole=False) if scaled and cell.whole else cell
-    why = f"; the price is shared by {len(statistics)} statistics" if len(statistics) > 1 else ""
+    asked = sum([bool(serves) for _, serves in arranged])
+    shares = _divide_price(arranged) if asked < len(arranged) else ()
+    why = f"; the price is shared by {asked} statistics" if asked > 1 else ""
     limits: tuple[Limit, ...] = ()
     if unit.people:
         each = dict.fromkeys(
@@ -627,8 +666,8 @@ def make_draft(query: Outputs, unit: Unit, public_rows: int | None) -> Draft:
         )
         limits = tuple(each) or (Limit(),)
         why += "".join([f"; {limit}" for limit in limits])
-    leading = [outputs[serves[0]] for _, serves in arranged]
-    picks = tuple([out.rounds if AGGREGATES[out.aggregate].picks else 0 for out in leading])
+    leading = [outputs[serves[0]] if serves else None for _, serves in arranged]
+    picks = tuple([out.rounds if out and AGGREGATES[out.aggregate].picks else 0 for out in leading])
     in_order = tuple([cells[i] for i in sorted(cells)])
     if selects:
         reaches = [s.reach_of_person(unit, groups) for s in statistics]
@@ -644,6 +683,7 @@ def make_draft(query: Outputs, unit: Unit, public_rows: int | None) -> Draft:
         primitives,
         readings,
         picks,
+        shares,
         in_order,
         written,
         moved,

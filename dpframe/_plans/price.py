@@ -17,7 +17,7 @@ from dpframe import _validate
 from dpframe._errors import BadType, BadValue, BudgetError, did_you_mean
 from dpframe._plans.aggregates import Aggregate
 from dpframe._plans.budget import Budget, pricing_state
-from dpframe._plans.plan import Plan
+from dpframe._plans.plan import ON_SURROUNDINGS, Plan
 from dpframe._refusals import PANDAS_WORDS
 from dpframe._statistics.base import Sensitivity
 from dpframe.accounting import _search
@@ -385,27 +385,35 @@ def _mean_width(offer: Offer) -> float:
     )
 
 
-def buy_points(sensitivities: Sequence[Sensitivity], picks: Sequence[int], price: Price) -> Offer:
+def buy_points(
+    sensitivities: Sequence[Sensitivity],
+    picks: Sequence[int],
+    shares: Sequence[Fraction],
+    price: Price,
+) -> Offer:
     """Return the mechanisms for vectors that share a price, if some of them choose grid points, as
     quantiles do.
 
     ``picks`` has the number of points to choose for each vector, and 0 for one that is measured.
-    The sensitivity of a vector to choose from is that of differences of scores.
+    ``shares`` has the share of the price of each. The sensitivity of a vector to choose from is
+    that of differences of scores.
     """
     if price.mechanism != AUTO:
         raise BadValue("a selection has its own mechanism (noisy-max): leave mechanism= out.")
-    e = pure(price) / len(picks)
+    epsilon = pure(price)
     noises: list[Any] = [
-        LaplaceNoise.for_price(s.l1, e)
+        LaplaceNoise.for_price(s.l1, epsilon * share)
         if not rounds
-        else NoisyMax.for_price(s.l1, e)
+        else NoisyMax.for_price(s.l1, epsilon * share)
         if rounds == 1
-        else NoisyTop.for_price(s.l1, e, rounds)
-        for s, rounds in zip(sensitivities, picks, strict=True)
+        else NoisyTop.for_price(s.l1, epsilon * share, rounds)
+        for s, rounds, share in zip(sensitivities, picks, shares, strict=True)
     ]
     why = "points of a grid, one price: only the choice leaves, never a count"
     if not all(picks):
-        why = "a choice by noisy max, and pure epsilon for the rest"
+        why = "choices by noisy max, and pure epsilon for what is counted or added up"
+    if len(set(shares)) > 1:
+        why += f"; {ON_SURROUNDINGS} of the price of a choice counts what it is judged by"
     return Offer(noises, PureDP(pure(price)), why=why)
 
 

@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from dpframe._errors import caution
-from dpframe._plans.aggregates import AGGREGATES, Cell, Floats, Measured
+from dpframe._plans.aggregates import AGGREGATES, Cell, Floats, Measured, read_noisy
 from dpframe._plans.durations import convert_to_seconds
 
 if TYPE_CHECKING:
@@ -85,21 +85,29 @@ def is_vague_choice(plan: Plan, raw: Sequence[NDArray[np.int64]], part: float) -
 
     ``raw`` has the noisy integers of each part of the plan. A choice says nothing if it may be off
     by the share ``part`` of the values of the group. Their number is the count in the same release,
-    and at most the number of values that there can be.
+    or else what the counts around the choice show for sure. It is at most the number of values that
+    there can be. Where nothing is known of it, a choice says nothing.
     """
     groups = int(np.shape(raw[0])[-1])
-    values = np.full(groups, math.inf if plan.most is None else plan.most)
+    most = np.full(groups, math.inf if plan.most is None else plan.most)
     counting = next((c for c in plan.cells if {"n", "size"} & c.functionals.keys()), None)
+    counted = None
     if counting is not None:
         name = "n" if "n" in counting.functionals else "size"
         noisy = Measured(counting, plan.parts[counting.part].noise, raw[counting.part])
-        values = np.minimum(values, noisy.values({name: 1.0}).astype(float))
-    return [
-        find_choice_error(plan, cell) >= part * values
-        if AGGREGATES[cell.aggregate].picks
-        else np.zeros(groups, dtype=bool)
-        for cell in plan.cells
-    ]
+        counted = noisy.values({name: 1.0}).astype(float)
+    flags = []
+    for cell in plan.cells:
+        aggregate = AGGREGATES[cell.aggregate]
+        if not aggregate.picks:
+            flags.append(np.zeros(groups, dtype=bool))
+            continue
+        values = most if counted is None else np.minimum(most, counted)
+        around = read_noisy(plan.parts, raw, cell)
+        if counted is None and aggregate.least_values is not None and around.around is not None:
+            values = np.minimum(most, aggregate.least_values(around, LEVEL))
+        flags.append((find_choice_error(plan, cell) >= part * values) | np.isinf(values))
+    return flags
 
 
 def judge_at_sight(
@@ -218,7 +226,7 @@ def _try_values(plan: Plan, cell: Cell, values: Floats, level: float) -> Trial |
     sums = aggregate.imagine_sums(values)
     if not sums:
         return None
-    imagined = ImaginedSums(cell, plan.parts[cell.part].noise, None, sums)
+    imagined = ImaginedSums(cell, plan.parts[cell.part].noise, sums=sums)
     return aggregate.value(imagined), *aggregate.interval(imagined, level)
 
 
@@ -312,19 +320,25 @@ def _search_fewest_values(plan: Plan, cell: Cell) -> float | None:
 # What is said of all numbers of a plan ----------------------------------------------------------
 
 
-def describe_choice_error(plan: Plan) -> str:
-    """Return a text that tells by how many values chosen answers, such as medians, may miss.
-
-    It is empty below one value.
-    """
+def find_largest_miss(plan: Plan) -> float:
+    """Return by how many ranks the chosen answers of a plan may miss; 0 if nothing is chosen."""
     choices = [cell for cell in plan.cells if AGGREGATES[cell.aggregate].picks]
-    miss = max((find_choice_error(plan, cell) for cell in choices), default=0.0)
+    return max((find_choice_error(plan, cell) for cell in choices), default=0.0)
+
+
+def describe_choice_error(plan: Plan) -> str:
+    """Return a line that tells by how many ranks chosen answers, such as medians, may miss.
+
+    It is empty below one rank.
+    """
+    miss = find_largest_miss(plan)
     if miss < 1:
         return ""
-    return (
-        f"chosen, without an interval: at most {miss:.4g} values too many lie below each number, "
-        f"and above it; of fewer than {miss / PART:.4g} values it says nothing"
-    )
+    keyed = any(AGGREGATES[cell.aggregate].keyed for cell in plan.cells)
+    off = f"within {math.ceil(miss):,} rows of the largest count" if keyed else ""
+    what = "most common values" if keyed else "quantiles"
+    few = f"{'groups' if plan.groups > 1 else 'answers'} under {math.ceil(miss / PART):,} rows"
+    return f"{what}: {off or f'off by at most {math.ceil(miss):,} ranks'}; {few} are noise"
 
 
 def list_notes(plan: Plan) -> list[str]:

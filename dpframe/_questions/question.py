@@ -22,7 +22,7 @@ from dpframe._expr._within import keeps_one_row
 from dpframe._groups.forms import NO_GROUPS, form_of_groups
 from dpframe._groups.keys import By, Word, groups_of
 from dpframe._groups.unit import Limit, Unit
-from dpframe._plans.aggregates import AGGREGATES, LISTED, Cell, Measured, Output
+from dpframe._plans.aggregates import AGGREGATES, LISTED, Cell, Measured, Output, move_cell
 from dpframe._plans.durations import show_seconds
 from dpframe._plans.order import enclose_by_other_levels
 from dpframe._plans.plan import (
@@ -134,18 +134,22 @@ def _enclose_chosen_quantile(plan: Plan, raw: Raw, cell: Cell, level: float, abo
     """Return the confidence interval of a quantile that a noisy choice found: the low and the high
     end of each group.
 
-    ``about`` has the levels of all quantiles in the release, which bound one another. Without them
-    there is no interval. All quantiles are bounded at once, each at its share of the risk. For a
-    population, half of the risk goes to sampling.
+    It is read off the counts around the choices. Where the number of values is known, other
+    quantiles chosen in the same release bound it instead. All of them are bounded at once, each at
+    its share of the risk. For a population, half of the risk goes to sampling.
+
+    ``about`` has the levels of all quantiles in the release, which bound one another.
     """
     aggregate, m = AGGREGATES[cell.aggregate], get_noisy_sums(plan, raw, cell)
-    if not about.levels:
-        return aggregate.interval(m, level)
+    ends = aggregate.population if about.population else aggregate.interval
+    if len(about.levels) < 2 or about.n is None:
+        return ends(m, level)
     choices = [(c.constants["place"], q) for c, q in zip(plan.cells, about.levels, strict=True)]
     risk = (1 - level) * (0.5 if about.population else 1.0)
     chosen = [q for _, q in sorted(set(choices))]
     ranks = bound_rank_error(plan, cell, 1 - risk / len(chosen))
-    return enclose_by_other_levels(m, chosen, ranks, level, about)
+    bounded = enclose_by_other_levels(m, chosen, ranks, level, about)
+    return ends(m, level) if np.isnan(bounded[0]).all() else bounded
 
 
 def find_shown_levels(plan: Plan, raw: Raw, level: float) -> NDArray[np.float64] | None:
@@ -447,7 +451,7 @@ class Query(Question):
                 first, prepared.moved[0].l1, candidates, self.outputs[0].rounds, price
             )
         elif any(prepared.picks):
-            bought = buy_points(prepared.moved, prepared.picks, price)
+            bought = buy_points(prepared.moved, prepared.picks, prepared.shares, price)
         else:
             bought = buy_noise(prepared.moved, price)
         pairs = zip(prepared.readings, bought.noises, prepared.moved, strict=True)
@@ -477,9 +481,14 @@ class Query(Question):
 
     def run(self, data: Engine, plan: Plan, unit: Unit, noise: AddNoise) -> tuple[Array, ...]:
         reduced = data.reduce(Scope(self.where, self.by), set(draft_of(plan).primitives), unit)
-        return tuple(
-            [noise(i, s.integers(reduced)) for i, s in enumerate(draft_of(plan).statistics)]
-        )
+        released: list[Array] = []
+        for i, statistic in enumerate(draft_of(plan).statistics):
+            # Only a vector that follows another one reads what was released.
+            if not statistic.follows:
+                released.append(noise(i, statistic.integers(reduced)))
+                continue
+            released.append(noise(i, statistic.integers_after(reduced, released)))
+        return tuple(released)
 
 
 def _chooses_groups(out: Output) -> bool:
@@ -493,7 +502,7 @@ def put_plan_in_shared_order(plan: Plan, own: Identity) -> Plan:
     if order == sorted(order):
         return plan
     place = {source: i for i, source in enumerate(order)}
-    cells = tuple([replace(cell, part=place[cell.part]) for cell in plan.cells])
+    cells = tuple([move_cell(cell, place) for cell in plan.cells])
     return replace(plan, parts=tuple([plan.parts[i] for i in order]), cells=cells)
 
 

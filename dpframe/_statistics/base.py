@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import math
 from abc import ABC, abstractmethod
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
 from functools import lru_cache
@@ -279,12 +279,14 @@ MAGNITUDES = 2 * (LARGEST_POWER - LEAST_POWER) + 1
 class Statistic(ABC):
     """A vector of integers that one release adds noise to.
 
-    If ``once`` is true, a person counts once in it, whatever the limits.
+    If ``once`` is true, a person counts once in it, whatever the limits. If ``follows`` is true, it
+    depends on the vector that was released before it.
     """
 
     __slots__ = ()
     identity: ClassVar[tuple[str, ...]]  # the tag of the class, and its fields in a fixed order
     once: ClassVar[bool] = False
+    follows: ClassVar[bool] = False
 
     @property
     @abstractmethod
@@ -294,6 +296,11 @@ class Statistic(ABC):
     @abstractmethod
     def integers(self, reduced: Reduced) -> Integers:
         """Return the vector itself, one row a component, one column a group."""
+
+    def integers_after(self, reduced: Reduced, released: Sequence[Integers]) -> Integers:
+        """Return the vector, given the vectors of the same question that have left the door
+        before."""
+        return self.integers(reduced)
 
     def shape(self, groups: int) -> tuple[int, ...]:
         """Return the shape of the vector of integers, from public facts alone; ``groups`` is the

@@ -9,7 +9,7 @@ by the difference of its parent and its siblings. Weighted least squares combine
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import lru_cache
@@ -165,6 +165,87 @@ class Ranks(Statistic):
         many = f" of {len(self.levels)} levels" if len(self.levels) > 1 else ""
         text = f"ranks{many} at {self.points} points, {self.grid.step:g} apart, of {self.expr}"
         return Reading(text, {}, 1.0 / self.over, _describe_points(self.grid, self.points))
+
+
+@dataclass(frozen=True, slots=True)
+class Surroundings(Statistic):
+    """Counts of non-null values between edges around the points that were chosen for ``levels``
+    quantiles.
+
+    The edges of a group follow from its chosen points, which have left the door before. They lie 1,
+    3, 9, 27, ... points from each, up to the ends of the grid. A value lies between two neighbouring
+    edges, so a row adds 1 to one count. Add-remove moves the vector by 1. Replace-one moves it by 2,
+    and by 1 without groups where the grid has one point.
+    """
+
+    identity: ClassVar[tuple[str, ...]] = ("surroundings", "expr", "grid", "levels")
+    follows: ClassVar[bool] = True
+
+    expr: Expr
+    grid: Grid
+    levels: int
+
+    @staticmethod
+    def of(ranks: Statistic) -> Surroundings:
+        """Return the surroundings of the points that are chosen by these ranks."""
+        assert isinstance(ranks, Ranks)
+        return Surroundings(ranks.expr, ranks.grid, len(ranks.levels))
+
+    @property
+    def points(self) -> int:
+        return Leaves(self.expr, self.grid).points
+
+    @property
+    def primitives(self) -> tuple[Primitive, ...]:
+        return (Leaves(self.expr, self.grid),)
+
+    def shape(self, groups: int) -> tuple[int, ...]:
+        return 2 * self.levels * len(_list_distances(self.points)) + 1, groups
+
+    def integers(self, reduced: Reduced) -> Integers:
+        raise AssertionError("edges lie around points that were chosen before: integers_after")
+
+    def integers_after(self, reduced: Reduced, released: Sequence[Integers]) -> Integers:
+        """Return the number of values between the edges around the points that were released
+        last."""
+        counts = reduced[self.primitives[0]]
+        below = np.concatenate(
+            [np.zeros((1, counts.shape[1]), np.int64), np.cumsum(counts, axis=0)]
+        )
+        edges = place_edges(released[-1], self.points)
+        between: Integers = np.diff(np.take_along_axis(below, edges, axis=0), axis=0)
+        return between
+
+    def sensitivity(self, unit: Unit, grouped: bool) -> Sensitivity:
+        moved = 2 if unit.replaces and (grouped or self.points > 1) else 1
+        return Sensitivity(moved, moved)
+
+    def reading(self) -> Reading:
+        choices = "each choice" if self.levels > 1 else "the choice"
+        return Reading(f"values of {self.expr} at 1, 3, 9, ... points from {choices}", {})
+
+
+@lru_cache(maxsize=256)
+def _list_distances(points: int) -> NDArray[np.intp]:
+    """Return the distances of edges from a chosen point: 0, and the powers of three below
+    ``points``."""
+    distances = [0]
+    while (further := max(1, 3 * distances[-1])) < points:
+        distances.append(further)
+    return np.array(distances, dtype=np.intp)
+
+
+def place_edges(chosen: NDArray[Any], points: int) -> NDArray[np.intp]:
+    """Return the edges around chosen points of a grid, in order, with a column for each group.
+
+    ``chosen`` has a row for each quantile. An edge e lies below the point e, so the first edge is 0
+    and the last one is ``points``. Several edges may be equal.
+    """
+    distances, groups = _list_distances(points)[:, None, None], chosen.shape[-1]
+    around = np.concatenate([chosen - distances, chosen + 1 + distances]).reshape(-1, groups)
+    first, last = np.zeros((1, groups), np.intp), np.full((1, groups), points)
+    edges = np.concatenate([first, around.clip(0, points), last])
+    return np.asarray(np.sort(edges, axis=0), dtype=np.intp)
 
 
 @lru_cache(maxsize=256)

@@ -181,11 +181,13 @@ def test_groups_that_nobody_found_are_samples():
 # Chosen quantiles ------------------------------------------------------------------------------------------------------
 
 
-def test_one_choice_has_no_interval_of_values_and_says_what_has(p):
+def test_one_choice_has_intervals_of_both_kinds(p):
     median = p.median("x", epsilon=5)
-    for words in ({}, {"n": 900}, {"of": "population"}):
-        with pytest.raises(NotOffered, match="method='tree'"):
-            median.interval(**words)
+    low, high = median.interval()
+    assert median.interval(n=900) == (low, high)
+    lower, upper = median.interval(of="population")
+    assert lower <= low <= median <= high <= upper
+    assert upper - lower > high - low
     assert median.ranks() == median.plan.worst_error()
     assert median.ranks(0.99) > median.ranks()
 
@@ -197,9 +199,8 @@ def test_levels_bound_one_another_where_the_number_of_values_is_known(p):
     assert ends.loc[0.3].tolist() == [0.0, three[0.5]]
     released = p.count(epsilon=50)
     pd.testing.assert_frame_equal(three.dp.interval(n=released), ends)
-    with pytest.raises(NotOffered):
-        three.dp.interval()
-    assert three.dp.interval(n=2).isna().all(axis=None)
+    assert three.dp.interval().notna().all(axis=None)
+    pd.testing.assert_frame_equal(three.dp.interval(n=2), three.dp.interval())
 
 
 def test_levels_in_any_order_and_in_groups(p):

@@ -41,10 +41,9 @@ def quantile(
     answer may miss, and ``within=`` is a number of ranks. Several levels are one release with one
     price, and come back in order.
 
-    ``method="choose"`` picks a point for each level, which share the price evenly; only the choices
-    leave, so no interval comes with them. ``"tree"`` releases the whole distribution: its error
-    does not grow with the number of levels, and its answers have intervals. ``"auto"`` chooses for
-    up to eight levels.
+    ``method="choose"`` picks a point for each level, which share the price. A sixteenth of it counts
+    the values around the choices, for their intervals. ``"tree"`` releases the whole distribution:
+    its error does not grow with the number of levels. ``"auto"`` chooses for up to eight levels.
 
     Formal guarantee: epsilon-DP for its price, by report-noisy-max over the points, or by noise on
     a tree of counts (docs/guarantees/quantiles.md).

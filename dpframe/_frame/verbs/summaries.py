@@ -53,7 +53,7 @@ def describe(
     A DataFrame as pandas' ``describe``, a column a column; of one column, or of a list of them, if
     named. A column without bounds is left out, unless it is named. Times and durations are asked
     apart, ``p["date"].describe()``; a warning says so where any has bounds. ``min`` and ``max`` are
-    those of the verbs: the 1 % and the 99 % quantile. Quantiles are chosen and have no intervals.
+    those of the verbs: the 1 % and the 99 % quantile. Quantiles are chosen.
     ``agg(["count", "mean", "std"])`` spends the whole price on these three, which are then about
     twice as accurate.
 
