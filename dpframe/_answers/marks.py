@@ -17,9 +17,10 @@ import pandas as pd
 from dpframe._answers.computed import read_answer, read_source
 from dpframe._answers.layout import AnswerLayout
 from dpframe._answers.matching import MatchedAnswer
+from dpframe._answers.plain_steps import PlainSteps
 from dpframe._answers.receipts import ANSWER, get_receipt
 from dpframe._answers.released import Released
-from dpframe._answers.types import Array, Bools, PandasAnswer, PandasType, Series
+from dpframe._answers.types import Array, Bools, PandasAnswer, Series
 from dpframe._errors import DPError
 from dpframe._plans.plan import Plan
 from dpframe._plans.worth import (
@@ -62,18 +63,6 @@ def is_noteworthy(release: Release, layout: AnswerLayout, values: Sequence[Array
         warn_of_noise(rule)
     noisy = large or any(map(np.any, released.noise))
     return noisy or bool(describe_limits(plan) or describe_choice_error(plan))
-
-
-def mark_if_noteworthy(answer: PandasType) -> PandasType:
-    """Return an answer as a class that shows marks and notes, if there are any to show."""
-    if not answer.size or not _describe(answer).notes:
-        return answer
-    make: Callable[..., PandasAnswer] = (
-        AnswerSeries if isinstance(answer, pd.Series) else AnswerFrame
-    )
-    marked = make(answer, copy=False)
-    marked.attrs = answer.attrs
-    return cast(PandasType, marked)
 
 
 # What is said -----------------------------------------------------------------------------------
@@ -138,7 +127,7 @@ def _write_notes(note: str, noise: Sequence[Bools], plans: Sequence[Plan]) -> li
 # Classes ----------------------------------------------------------------------------------------
 
 
-class AnswerSeries(pd.Series):
+class AnswerSeries(PlainSteps, pd.Series):
     """A pandas Series of released numbers that marks noise where it is shown."""
 
     @property
@@ -174,7 +163,7 @@ def _mark_lines(lines: list[str], noise: Bools) -> None:
         lines[line] += f" {MARK}" if noise[i] else ""
 
 
-class AnswerFrame(pd.DataFrame):
+class AnswerFrame(PlainSteps, pd.DataFrame):
     """A pandas DataFrame of released numbers that marks noise where it is shown."""
 
     @property

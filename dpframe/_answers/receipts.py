@@ -27,6 +27,7 @@ from dpframe._questions.question import Release
 ANSWER = "dpframe_receipt"  # an answer of a session
 REPORTS = "dpframe_reports"  # reports of rows
 ESTIMATE = "dpframe_estimate"  # an estimate from such reports
+LINE = "dpframe_line"  # no receipt: the line to write for what pandas computed from an answer
 
 
 def get_receipt(answer: PandasAnswer, kind: str) -> str | None:

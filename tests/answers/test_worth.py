@@ -332,7 +332,7 @@ def test_the_line_stays_where_numbers_were_changed(p):
     assert "75.0 ?" in repr(wide.round(1))
     assert repr(wide.sort_values()).count(" ?") == repr(wide.tail(1)).count(" ?") == 1
     assert repr(wide.head(2)).count(" ?") == 0
-    assert "1 of 3 numbers are noise" in repr(wide.to_frame() * 2)
+    assert "1 of 3 numbers are noise" in repr(wide.to_frame() ** 2)
     assert repr(pickle.loads(pickle.dumps(wide))) == repr(wide)
     assert repr(wide.copy()) == repr(wide)
 
