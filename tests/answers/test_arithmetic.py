@@ -10,6 +10,7 @@ import io
 import json
 import math
 import pickle
+from typing import ClassVar
 
 import numpy as np
 import pandas as pd
@@ -124,7 +125,7 @@ def test_two_releases_are_narrower_together_than_at_their_corners(p, name, make)
 
 def test_two_numbers_take_half_the_risk_each_where_no_law_is_known():
     class Leaf:
-        levels = []
+        levels: ClassVar = []
 
         def number(self):
             return 1.0
