@@ -138,7 +138,7 @@ def _refuse_found_groups(plan: Plan, raw: Raw, kinds: Sequence[Aggregate]) -> No
 
 def find_rank_error(plan: Plan, cells: Sequence[Cell], level: float) -> float:
     """Return by how many ranks the quantiles of an answer may miss, with this confidence."""
-    ranked = [cell for cell in cells if AGGREGATES[cell.aggregate].promise]
+    ranked = [cell for cell in cells if AGGREGATES[cell.aggregate].rank_error_text]
     if not ranked:
         raise NotOffered(
             "only quantiles, and what is one by another name, miss by ranks. Others have interval()."

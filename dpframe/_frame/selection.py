@@ -579,8 +579,9 @@ class ExplainMode(AnswerMode):
         """Return the plan of a question instead of its answer, free.
 
         ``answer``, which would lay out a release, is not used. ``payment`` are the keyword
-        arguments of the price. ``part`` is the share of the price that the question gets. ``n=``
-        only serves to show the accuracy, unless the price is given by ``within=``.
+        arguments of the price. ``declared`` are facts that the caller stated and that go on record.
+        ``part`` is the share of the price that the question gets. ``n=`` only serves to show the
+        accuracy, unless the price is given by ``within=``.
         """
         words, assumed = check_payment(payment), None
         if words.get("n") is not None:
@@ -589,6 +590,7 @@ class ExplainMode(AnswerMode):
             words = (
                 words if words.get("within") is not None else cast(Payment, {**words, "n": None})
             )
+        # In a batch the price depends on the budget that earlier questions of the batch will leave.
         ahead = None if self.batch is None else self.batch.ahead()
         return replace(
             session.plan(price_question(session, question, words, declared, part, ahead)), n=assumed
@@ -618,16 +620,17 @@ class BatchMode(AnswerMode):
         declared: tuple[Word, ...] = (),
         part: Fraction = WHOLE,
     ) -> Any:
-        """Add a question to the batch, and return a placeholder, which has the answer after the
-        block.
+        """Add a question to the batch, and return a placeholder for its answer.
 
-        ``answer`` makes the answer from the release then. ``part`` is the share of the price that
-        the question gets.
+        All questions of a batch are answered when its ``with`` block ends. ``answer`` makes the
+        answer from the release then. ``payment`` are the keyword arguments of the price, and
+        ``part`` is the share of it that the question gets. ``declared`` are facts that the caller
+        stated and that go on record.
         """
         later = replace(question, finish=answer)
-        return self.batch.add(
-            price_question(session, later, payment, declared, part, self.batch.ahead())
-        )
+        # The budget that the earlier questions of this batch will leave.
+        ahead = self.batch.ahead()
+        return self.batch.add(price_question(session, later, payment, declared, part, ahead))
 
     def explaining(self) -> AnswerMode:
         return ExplainMode(self.batch)

@@ -167,6 +167,6 @@ register(
         picks=True,
         keyed=True,
         adjust=_mark_round,
-        promise="the count of the choice is within {r:.4g} of the largest of its group",
+        rank_error_text="the count of the choice is within {r:.4g} of the largest of its group",
     ),
 )

@@ -306,7 +306,7 @@ _QUANTILE = Aggregate(
     of_times=True,
     picks=True,
     adjust=_mark_level,
-    promise="at most {r:.4g} values too many lie below the answer, and above it",
+    rank_error_text="at most {r:.4g} values too many lie below the answer, and above it",
     drawn=True,
 )
 
@@ -323,7 +323,7 @@ register(
         of_durations=True,
         of_times=True,
         adjust=_note_level,
-        promise="within ± {r:.4g} ranks",
+        rank_error_text="within ± {r:.4g} ranks",
         ranks=_expect_rank_error,
         judging_scale=_judge_quantile,
         drawn=True,

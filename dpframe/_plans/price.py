@@ -347,7 +347,7 @@ def buy_noise(sensitivities: Sequence[Sensitivity], price: Price) -> Offer:
     if not further:
         why = first_kind.name.capitalize()
         if not first_kind.needs_delta:
-            waits = price.stake is not None and price.stake.waits
+            waits = price.stake is not None and price.stake.gaussian_waits
             why = (
                 f"{why}: Gaussian noise has to wait until more is spent"
                 if waits

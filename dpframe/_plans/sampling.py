@@ -146,24 +146,27 @@ class Draws:
         return np.where(missed, least, low), np.where(missed, most, high)
 
     def find_end(self, rate: Floats, greatest: bool) -> Floats:
-        """Return, for each group, the least mean that is not excluded, or the greatest of them.
+        """Return, for each group, one end of the means that the noisy sums do not exclude.
 
-        It is searched among 33 points from 0 to 1 and the noisy mean (``middle``). Then bisection
-        searches between the outermost one that is not excluded (``inside``) and the next
-        (``outside``). NaN means that all are excluded. ``rate`` is that of `ends`.
+        With ``greatest`` it is the upper end, else the lower one. A mean is excluded if sums so far
+        off have a probability of at most exp(-rate) under it. NaN means that all are excluded.
+
+        The end is searched among 33 points from 0 to 1 and the noisy mean (``middle``). Then
+        bisection searches between the outermost possible mean (``inside``) and the next point
+        (``outside``).
         """
         with np.errstate(divide="ignore", invalid="ignore"):
             middle = np.where(self.n > 0, np.clip(self.total / self.n, 0.0, 1.0), 0.5)
         middle = np.broadcast_to(middle, rate.shape)
         points = np.expand_dims(_POINTS, tuple(range(1, rate.ndim + 1)))
-        kept = self._is_possible(points, rate, greatest)
+        possible = self._is_possible(points, rate, greatest)
         inside = (
-            np.where(kept, points, -np.inf).max(axis=0)
+            np.where(possible, points, -np.inf).max(axis=0)
             if greatest
-            else np.where(kept, points, np.inf).min(axis=0)
+            else np.where(possible, points, np.inf).min(axis=0)
         )
-        nearer = np.maximum(inside, middle) if greatest else np.minimum(inside, middle)
-        inside = np.where(self._is_possible(middle, rate, greatest), nearer, inside)
+        outer = np.maximum(inside, middle) if greatest else np.minimum(inside, middle)
+        inside = np.where(self._is_possible(middle, rate, greatest), outer, inside)
         outside = (
             np.minimum(inside + _POINTS[1], 1.0)
             if greatest

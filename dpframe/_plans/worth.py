@@ -182,7 +182,9 @@ def says_nothing(plan: Plan, cell: Cell, values: float) -> bool:
     aggregate = AGGREGATES[cell.aggregate]
     if aggregate.selects and not aggregate.of_rows:
         return False
-    if aggregate.promise or aggregate.selects:  # the choice may be off by this number of values
+    if (
+        aggregate.rank_error_text or aggregate.selects
+    ):  # the choice may be off by this number of values
         return bool(find_choice_error(plan, cell) >= PART * values)
     tried = _try_values(plan, cell, np.array([values]), LEVEL)
     if tried is not None:
@@ -281,7 +283,7 @@ def find_fewest_values(plan: Plan, cell: Cell) -> float | None:
     aggregate = AGGREGATES[cell.aggregate]
     if aggregate.selects and not aggregate.of_rows:
         return None
-    if aggregate.promise or aggregate.selects:
+    if aggregate.rank_error_text or aggregate.selects:
         return float(find_choice_error(plan, cell)) / PART
     if aggregate.imagine_sums(np.ones(1)):
         return _search_fewest_values(plan, cell)

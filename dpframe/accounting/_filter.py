@@ -110,7 +110,9 @@ class Stake(NamedTuple):
     cost: Fraction | None = (
         None  # what a pure release may take of it; None where the plain sum pays
     )
-    waits: bool = False  # there will be Gaussian noise again when more of the plain sum is spent
+    gaussian_waits: bool = (
+        False  # there will be Gaussian noise again when more of the plain sum is spent
+    )
 
     def change(self, **changes: Any) -> Self:
         """Return a copy with some fields changed."""

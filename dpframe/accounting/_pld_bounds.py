@@ -241,18 +241,19 @@ class GameValue(NamedTuple):
     """The value V of the adversary's game at thresholds on a grid, with bounds of it elsewhere."""
 
     start: float  # the first threshold of the grid
-    h: float  # its step
-    at: Floats  # V at the thresholds start + i h
+    step: float  # between two thresholds of the grid
+    values: Floats  # V at the thresholds start + i step
 
     def __call__(self, s: Floats) -> Floats:
         """Return an upper bound on what the adversary can gain at these thresholds s."""
-        place = (s - self.start) / self.h
-        i = np.clip(np.floor(place), 0, len(self.at) - 2).astype(np.int64)
-        step = np.expm1(np.clip(s - (self.start + i * self.h), 0.0, self.h)) / math.expm1(self.h)
-        inside = self.at[i] + (self.at[i + 1] - self.at[i]) * step
-        before = 1 - (1 - self.at[0]) * np.exp(np.minimum(s - self.start, 0.0))
-        values: Floats = np.where(s < self.start, before, inside) * (1 + 1e-15)
-        return values
+        place = (s - self.start) / self.step
+        i = np.clip(np.floor(place), 0, len(self.values) - 2).astype(np.int64)
+        beyond_point = np.clip(s - (self.start + i * self.step), 0.0, self.step)
+        share = np.expm1(beyond_point) / math.expm1(self.step)
+        inside = self.values[i] + (self.values[i + 1] - self.values[i]) * share
+        before = 1 - (1 - self.values[0]) * np.exp(np.minimum(s - self.start, 0.0))
+        bounds: Floats = np.where(s < self.start, before, inside) * (1 + 1e-15)
+        return bounds
 
 
 def _cuts(m: int, near: float, far: float) -> list[int]:

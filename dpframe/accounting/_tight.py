@@ -198,24 +198,31 @@ class Tight(Filter):
 
         It may buy one of two things: a pure release of ``pure`` epsilon, or Gaussian noise of
         ``wanted`` mu squared. None stands for the question's part of the budget, which neither
-        exceeds. With ``keeps``, or if the plain sum has no room, a pure release takes at most its
-        part of the Gaussian budget: its epsilon is then the largest that does so, up to ``pure``,
-        or up to ``largest_pure`` without it. No Gaussian is offered if the residue would have to go
-        below what earlier questions were promised.
+        exceeds. With ``keeps``, or if the plain sum of epsilons has no room, a pure release takes
+        at most its part of the Gaussian budget: its epsilon is then the largest that does so, up to
+        ``pure``, or up to ``largest_pure`` without it.
+
+        Every question is promised its part of the budget: one that asks for a tenth of epsilon must
+        find a tenth. The plain sum cannot pay for Gaussian noise. So none is offered if the
+        Gaussian budget would then have spent more than the parts of all questions so far.
         """
+        # ``spent`` is the plain sum so far, and ``left`` the rest of the Gaussian budget. None says
+        # that this side of the budget was exceeded.
         part, left, limit = epsilon / self.limits.epsilon, state.mu_squared, self.limit
         pure_epsilon, spent = epsilon if pure is None else pure, state.epsilon
         if left is None:
             return Price(pure_epsilon, stake=Stake(epsilon, part))
         share = part * limit
         mu_squared = share if wanted is None else min(wanted, share)
-        # A Gaussian ends the plain sum, so the residue must be on promise after it. It is if it was
-        # before. Doubles, right to 1e-14 of the whole, mostly say so.
+        # Gaussian noise ends the plain sum, and the Gaussian budget alone keeps the promise then.
+        # That needs a check only if it has spent a larger part than the plain sum. Doubles, right
+        # to 1e-14 of the whole, mostly say so.
         if spent is not None and left < limit:
             gone = 1 - float(left) / float(limit)
             if float(spent) < (gone + 1e-12) * float(self.limits.epsilon):
                 promised = (spent + epsilon) / self.limits.epsilon * limit
                 mu_squared = min(mu_squared, promised - (limit - left))
+        # None says that the plain sum pays for a pure release, and the Gaussian budget need not.
         cost = None
         if keeps or spent is None or spent + pure_epsilon > self.limits.epsilon:
             cost, pure_epsilon = (
@@ -223,11 +230,14 @@ class Tight(Filter):
                 find_largest_epsilon("pure", left, share, largest_pure if pure is None else pure)
                 or pure_epsilon,
             )
-        waits = mu_squared.numerator <= 0
+        # No Gaussian noise until the parts of further questions allow for it.
+        gaussian_waits = mu_squared.numerator <= 0
+        # Whether Gaussian noise gets less than was wanted.
         scaled = wanted is None or mu_squared < wanted
-        stake = Stake(epsilon, part, scaled, left, cost, waits)
+        # The request goes with the price: plans and messages tell from it what was asked for.
+        stake = Stake(epsilon, part, scaled, left, cost, gaussian_waits)
         return Price(
-            pure_epsilon, None if waits else mu_squared, None, self.conversion, stake=stake
+            pure_epsilon, None if gaussian_waits else mu_squared, None, self.conversion, stake=stake
         )
 
     def share(self, queries: int | Fraction, state: Either) -> Price:
@@ -262,15 +272,18 @@ class Tight(Filter):
         )
 
     def gaussian(self, amount: Fraction, queries: int, state: Either) -> Price | None:
-        """Return a price that buys a Gaussian of ``amount`` mu squared.
+        """Return a price that buys Gaussian noise of ``amount`` mu squared.
 
-        Return None if the Gaussian budget is exceeded, or has to be kept for promised shares.
+        Return None if the Gaussian budget is exceeded, or has to be kept for what other questions
+        were promised. ``queries`` is for other accountants, which divide the budget by it.
         """
         left = state.mu_squared
         if left is None:
             return None
+        # The noise ends the plain sum of epsilons, so the Gaussian budget must pay for all further
+        # questions. It cannot if it has spent a larger part than the plain sum.
         if state.epsilon is not None and 1 - left / self.limit > self.part(state.epsilon):
-            return None  # the residue has to be on promise where nothing else is
+            return None
         return Price(None, amount, None, self.conversion)
 
     def warning(self, before: Either, after: Either) -> str | None:

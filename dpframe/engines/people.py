@@ -216,15 +216,16 @@ class Draw:
         return self.constants[6]
 
     def multipliers(self, groups: Numbers) -> tuple[Numbers, Numbers]:
-        """Return the multipliers m and c of each group, by which the hash combines it with people.
+        """Return two multipliers m and c of each group. The hash of a person x starts with x m + c.
 
-        ``groups`` has the number of each group.
+        ``groups`` has the number of each group. A multiplier is a hash of it, from 1 to P - 1. Of
+        the seven constants of the key, three serve for m and the next three for c.
         """
-        first, second = (
-            self._round(groups, *self.constants[3 * i : 3 * i + 3]) % (PRIME - 1) + 1
-            for i in range(2)
-        )
-        return first, second
+
+        def multiply(constants: tuple[int, ...]) -> Numbers:
+            return self._round(groups, *constants) % (PRIME - 1) + 1
+
+        return multiply(self.constants[:3]), multiply(self.constants[3:6])
 
     @staticmethod
     def _round(numbers: Numbers, a: int, b: int, d: int) -> Numbers:
@@ -240,7 +241,7 @@ class Draw:
         """Return the hash of each person with one group.
 
         ``people`` has the number x of each person, ``m`` and ``c`` the multipliers of the person's
-        group. The hash is u (u + e) modulo P with u = x m + c, as the class explains.
+        group. The hash is u (u + e) modulo P, with u = x m + c and the constant e of the key.
         """
         u = people * m
         u += c

@@ -89,16 +89,19 @@ class Threshold(Noise):
         """Return, for each released key, a lower bound on the probability that its noisy count
         passes the threshold.
 
-        ``noisy`` has a column for each released key. The bounds are wrong with probability ``risk``
-        at most. Intervals need them: released counts are too large on average, since a key with
-        unluckily low noise is not released.
+        ``noisy`` has a column for each released key, and a row for each of its noisy integers, such
+        as its number of rows. The bounds are wrong with probability ``risk`` at most. Intervals
+        need them: released counts are too large on average, since a key with unluckily low noise is
+        not released.
 
-        Let y be the noisy count and r the risk. A true count n is ruled out if P[X >= y - n] is
-        less than r P[X >= T - n]. Given that the key is released, the true count is ruled out with
-        probability r at most. The least count that is left is shown least often. The loop finds it
-        by bisection.
+        Let y be the noisy count, X its noise, T the threshold and r the risk. A true count n is
+        ruled out if P[X >= y - n] is less than r P[X >= T - n]. Given that the key is released, the
+        true count is ruled out with probability r at most. The least count that is left is shown
+        least often. The loop finds it by bisection.
         """
         chances = np.zeros(noisy.shape[1:])
+        # A key is shown if it passes any bar: the sum of its first noisy integers is at least a
+        # threshold. So the largest of the chances counts, and the bars share the risk.
         for components, least in self.bars:
             sums = noisy[:components].sum(axis=0).astype(np.float64)
             low, high = np.zeros_like(sums), np.maximum(sums, 1.0)  # nobody's key is never shown
@@ -117,10 +120,11 @@ class Threshold(Noise):
         """Return a mask of the keys that are shown with probability `_SURELY` or more, since their
         noisy counts are far above a threshold.
 
-        ``noisy`` and ``risk`` are those of `bound_chance_of_being_shown`. That slower search is not
-        needed for these keys.
+        ``noisy`` has a column for each released key, and a row for each of its noisy integers. The
+        mask is wrong with probability ``risk`` at most. The slower search of
+        `bound_chance_of_being_shown` is not needed for these keys.
 
-        Let y be the noisy count and r the risk. Choose a with P[X >= a] below r `_SURELY`, and b
+        Let y be the noisy count, X its noise, T the threshold and r the risk. Choose a with P[X >= a] below r `_SURELY`, and b
         with P[X >= -b] at least `_SURELY`. If y >= T + a + b, then the true count is more than
         y - a: all others are ruled out. A count of y - a >= T + b passes with P[X >= -b].
         """
