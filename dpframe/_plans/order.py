@@ -270,6 +270,8 @@ def _expect_rank_error(m: Measured, level: float = 0.95) -> float:
     ``m`` has the noise and the grid, and ``level`` is the confidence.
     """
     c = m.cell.constants
+    # At the worst point, for noisy counts of deviation 1. The counts are nodes of a tree, and all
+    # of its nodes are in the release.
     worst = deviations(int(c["points"]), c["level"]).max()
     return (
         float(worst)

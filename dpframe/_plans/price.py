@@ -172,6 +172,7 @@ def _price_with_delta(
         raise BudgetError("this session has delta=0, so it has no room for a price with delta.")
     if d:
         return rule.price_guarantee(e, d, pricing_state(budget))
+    # delta=0 asks for pure epsilon, so the price buys no Gaussian noise (mu squared, or rho).
     return rule.worth(e, pricing_state(budget)).change(mu_squared=None, rho=None)
 
 

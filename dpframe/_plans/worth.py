@@ -157,13 +157,13 @@ def judge_at_sight(
 class NoiseWarning:
     """The warning of a session that answers are noise: it is given once."""
 
-    given: bool = False
+    was_given: bool = False
 
     def give(self, rule: NoiseRule, single: bool = False) -> None:
         """Warn that a ``single`` number is noise, or that numbers of a table are."""
-        if self.given:
+        if self.was_given:
             return
-        self.given = True
+        self.was_given = True
         shown = "are NaN" if rule.blank else f"are marked {MARK}"
         problem = "this number" if single else f"numbers of this answer that {shown}"
         verb = "is" if single else "are"

@@ -206,7 +206,7 @@ class Filter(ABC):
     pairs: ClassVar[bool] = (
         False  # adds (epsilon, delta) pairs, so that a Gaussian must be stated as one
     )
-    plain: ClassVar[bool] = (
+    keeps_epsilon_sum_only: ClassVar[bool] = (
         False  # its plain sum of epsilons is all that it keeps: what is left is a number
     )
 

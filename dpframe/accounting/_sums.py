@@ -69,7 +69,7 @@ class PureSum(Filter):
     needs_delta: ClassVar[bool] = False
     reserve_share: ClassVar[Fraction] = Fraction(0)  # failures are deltas, which add up
     pairs: ClassVar[bool] = True
-    plain: ClassVar[bool] = True
+    keeps_epsilon_sum_only: ClassVar[bool] = True
 
     def start(self) -> Sums:
         return Sums(Fraction(0), Fraction(0))

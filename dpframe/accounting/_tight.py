@@ -85,7 +85,12 @@ class Tight(Filter):
 
     def after(self, state: Either, charge: Charge) -> Either | None:
         """Return the state after a debit to both the plain sum and the Gaussian budget; None if it
-        fits neither."""
+        fits neither.
+
+        A side of the budget that the debit exceeds is None from then on.
+        """
+        # The plain sum of epsilons, the probabilities of outright failure so far, and the largest
+        # sum of these that the plain sum allows.
         epsilon, lost, room = state.epsilon, state.failures, state.room
         for loss, count in charge.losses:
             pure = loss.epsilon
@@ -93,12 +98,14 @@ class Tight(Filter):
                 epsilon = None if pure is None else epsilon + (pure if count == 1 else pure * count)
             if loss.failure:
                 lost += loss.failure * count
+        # What is left of the Gaussian budget, in mu squared. Its failures must fit the reserve.
         left = state.mu_squared if not lost or lost <= self.limits.reserve else None
         if left is not None and len(charge.losses) == 1 and charge.losses[0][1] == 1:
             # The ordinary case, and the fast one: one loss, once.
             left = charge.losses[0][0].leaves(left)
         elif left is not None:
             left = residue_after(left, charge.losses)
+        # The Gaussian budget ends here, and leaves the delta that it has not spent to failures.
         if left is None and state.mu_squared is not None:
             room = self._room_without_gaussian(state)
         if epsilon is not None and (epsilon > self.limits.epsilon or (lost and lost > room)):
@@ -433,17 +440,19 @@ def _search_largest_epsilon(
     make, rounds, close, first, response = _KINDS[kind]
     whole = float(cost)
 
-    def used_part(epsilon: Fraction, look: bool = False) -> float:
+    def used_part(epsilon: Fraction, quick: bool = False) -> float:
         """Return the part of the cost that a release of this epsilon takes; inf if it does not fit.
 
-        With ``look`` it returns NaN, after a quick look, if a simple bound shows that it is too
-        much.
+        With ``quick`` it returns NaN if a simple bound shows that it is too much. ``whole`` is the
+        cost that it may take, and ``left`` what is left of the budget, both in mu squared.
         """
+        # One pair of output distributions of the release is randomized response, at ``response``
+        # times its epsilon. That gives the simple bound.
         # The affinity of two distributions p and q is the sum of sqrt(p q). Affinities of
         # independent releases multiply, and a release that dominates has no larger one. That of
         # G(mu) is exp(-mu**2 / 8), and that of randomized response 1 / cosh(epsilon / 2).
         quarter = min(float(epsilon), 100.0) * response / 4
-        if look and 8 * math.log1p(2 * math.sinh(quarter) ** 2) > whole * (1 + 1e-9):
+        if quick and 8 * math.log1p(2 * math.sinh(quarter) ** 2) > whole * (1 + 1e-9):
             return math.nan
         after = make(epsilon).leaves(left)
         if after is None:
@@ -452,14 +461,14 @@ def _search_largest_epsilon(
         n, d = after.numerator, after.denominator
         return (left.numerator * d - n * left.denominator) / (left.denominator * d) / whole * _UP
 
-    if most is not None and used_part(most, look=True) <= 1:
+    if most is not None and used_part(most, quick=True) <= 1:
         return most
     if cost > left:
         return None
     low, high, under = Fraction(0), Fraction(first * math.sqrt(cost)), 0.0
     over = math.inf  # what `high` takes; NaN where more is not known than that it is too much
     if most is None or high < most:
-        while (over := used_part(high, look=True)) <= 1:
+        while (over := used_part(high, quick=True)) <= 1:
             low, high, under = high, 2 * high, over
         at = (low + high) / 2
     else:

@@ -163,7 +163,7 @@ def points_for(epsilon: Fraction) -> int:
     best, least = 2, math.inf
     for points in range(2, POINTS + 1):
         response = Response(epsilon, points)
-        if response.kept == 0.0:
+        if response.kept == 0.0:  # epsilon is so small that all reports are uniform, in doubles
             return best
         worst = worst_spread(response)
         if worst > least:

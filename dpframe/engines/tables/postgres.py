@@ -124,7 +124,7 @@ class PostgresSource(Source):
         self._read = {name: text.format(quote_name(name)) for name, (text, _) in kinds.items()}
         # How a cell is read where the database itself counts and adds up. Arrow needs texts as bytes
         # in UTF-8, and here they stay texts.
-        self._counted = {
+        self._read_for_counting = {
             name: (_AS_TEXT if kind == "large_string" else text).format(quote_name(name))
             for name, (text, kind) in kinds.items()
             if kind in _TYPES_COUNTED_IN_SQL
@@ -177,9 +177,11 @@ class PostgresSource(Source):
         """
         # Statements give such names to their own tables.
         ours = self._name.casefold().strip('"').startswith(OURS)
-        if self._ask("SHOW server_encoding") != [("UTF8",)] or not self._counted or ours:
+        if self._ask("SHOW server_encoding") != [("UTF8",)] or not self._read_for_counting or ours:
             return None
-        columns = ", ".join(f"{text} AS {quote_name(name)}" for name, text in self._counted.items())
+        columns = ", ".join(
+            f"{text} AS {quote_name(name)}" for name, text in self._read_for_counting.items()
+        )
         return Counting(PostgresDatabase(self._connection), f"(SELECT {columns} FROM {self._name})")
 
     def _scan(self, names: list[str]) -> ArrowTables:
