@@ -422,7 +422,8 @@ class Aggregate:
     # Return half the width of the interval to expect. None if it depends on how the values lie, or
     # on an unknown number of them.
     error: Callable[[Measured, float, float | None], float | None] = know_no_error
-    # A text on the error, if it is in ranks ``r`` and not in values. It holds with probability 0.95.
+    # A text on the error, if it is in ranks ``r`` and not in values. It holds with probability
+    # 0.95.
     rank_error_text: str = ""
     # Return the error in ranks that ``rank_error_text`` quotes.
     ranks: Callable[[Measured, float], float] = know_no_ranks

@@ -590,8 +590,8 @@ class Session:
         They depend on the rows, the vector, the price as it was typed, and the columns.
         """
         rows, schema = identity.rows, self.data.schema
-        if self.accountant.place is None:
-            paid = label.paid[1]
+        if self.accountant.place is None:  # no ledger: keys stay in memory, and need no digests
+            paid = label.paid[1]  # the price as it was typed
             return [(rows, vector, paid, schema) for vector in identity.vectors]
         return [
             digest(rows, vector, one.typed, self.terms.queries, schema)

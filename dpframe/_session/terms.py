@@ -322,7 +322,8 @@ def _count(arguments: Words, name: str) -> int | None:
 def rule_of(arguments: Words, before: NoiseRule) -> NoiseRule:
     """Return the rule for when an answer counts as noise, and how such an answer is shown.
 
-    It is set by ``reliable=`` and ``show=``. One that was left out is as in ``before``.
+    It is set by ``reliable=`` and ``show=``. ``before`` is the rule so far, which keeps what is
+    left out.
     """
     part, show = arguments.get("reliable"), arguments.get("show")
     if part is show is None:

@@ -384,7 +384,8 @@ class Total(Statistic):
             return Sensitivity(2 * largest, max(width**2, 2 * largest**2))
         if self.every_row_has_value:
             # No row can become null or leave the filter, so a value only changes to another one.
-            # Equal bounds have width 0. A sensitivity of 0 would mean no noise, so it is at least 1.
+            # Equal bounds have width 0. A sensitivity of 0 would mean no noise, so it is at least
+            # 1.
             return Sensitivity(max(width, 1), max(width, 1) ** 2)
         # A value may also appear or disappear, which moves the sum by its size.
         return Sensitivity(max(width, largest), max(width, largest) ** 2)

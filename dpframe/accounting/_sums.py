@@ -264,8 +264,11 @@ class _Advanced(Filter):
         )
 
     def price_guarantee(self, epsilon: Fraction, delta: Fraction, state: Squares) -> Price:
-        """Return the price of Gaussian noise with this guarantee, with epsilon reduced to the
-        question's part of the budget."""
+        """Return the price of Gaussian noise with this (epsilon, delta) guarantee.
+
+        A question that asks for a part of epsilon may take that part of the budget, which is a sum
+        of squares here. Its epsilon is reduced if it would take more.
+        """
         part = self.part(epsilon)
         within = min(epsilon, self._find_epsilon(part)) if part <= 1 else epsilon
         return stated_gaussian(within, delta).change(

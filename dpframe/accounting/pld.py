@@ -459,7 +459,8 @@ class _Plan(NamedTuple):
     def delta(self, t: float) -> float:
         """Return the least delta found for the composition at the epsilon ``t``.
 
-        It is the better of two bounds, as in `epsilon`. How rare a loss must be to count as
+        It is the better of two bounds: Renyi's, at the best order, and that of the composed
+        distribution, computed with a tilt of that order. How rare a loss must be to count as
         infinite depends on delta, so Renyi's bound is repeated while it falls.
         """
         bound = 1.0

@@ -81,9 +81,10 @@ def after(kind: str, epsilon: float, mu: float) -> float | None:
 
     ``kind`` is "pure", "exponential" or "laplace". Return None if the release does not fit.
 
-    Formal guarantee: as `after_pure`, `after_exponential`, `after_laplace`.
+    Formal guarantee: the release with Gaussian noise of the mu that remains is dominated by
+    Gaussian noise of ``mu``.
 
-    A cost that is certified at one mu holds at every larger mu (theorem 4 of the page). So costs
+    A cost in mu squared that is certified at one mu is enough at every larger mu. So costs
     are cached for a ladder of mu, 16 levels an octave, and that of the level below is taken. If the
     release takes much of what remains, that would be too dear, and the cost is computed at mu.
     """

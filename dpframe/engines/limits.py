@@ -130,10 +130,11 @@ def _ranks(
 def _choose_in_table(
     pairs: Pairs, rank: NDArray[np.uint64], people: int, limit: int
 ) -> NDArray[np.bool_]:
-    """Return which pairs count, as `within_groups` does, for pairs that form a table.
+    """Return a mask of the (person, group) pairs that count: of each person the ``limit`` pairs
+    with the smallest ranks.
 
-    The table has a row for each person and a column for each group. ``rank`` has the rank of each
-    pair; the ``limit`` smallest of a person count.
+    ``rank`` has the rank of each pair. The ranks are put into a table with a row for each of the
+    ``people`` and a column for each group, some people at a time.
     """
     groups = pairs.size // people
     keep = np.empty(len(rank), dtype=bool)

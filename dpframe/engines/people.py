@@ -242,7 +242,8 @@ class Draw:
         """Return the hash of each person with one group.
 
         ``people`` has the number x of each person. ``m`` is the factor of the person's group, and
-        ``c`` its addend. The hash is u (u + e) modulo P, with u = x m + c and the constant e of the key.
+        ``c`` its addend. The hash is u (u + e) modulo P, with u = x m + c and the constant e of the
+        key.
         """
         u = people * m
         u += c

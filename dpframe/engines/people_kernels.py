@@ -190,7 +190,8 @@ def find_bar(choice: GroupChoice, person: int, found: int, own: OwnSums, best: A
     x, most, kept = choice.numbers[person], choice.max_groups, 0
     for i in range(found):
         g = own.groups[i]
-        # The hash u (u + e) modulo P = 2**31 - 1, with w for u. 2**31 is 1 modulo P, so high bits are added to low ones.
+        # The hash u (u + e) modulo P = 2**31 - 1, with w for u. 2**31 is 1 modulo P, so high bits
+        # are added to low ones.
         w = x * choice.factors[g] + choice.addends[g]
         w = (w & PRIME) + (w >> 31)
         w = (w & PRIME) + (w >> 31)

@@ -141,8 +141,9 @@ class Source(ABC):
     def __init__(self, schema: Any, place: str, marks: Iterable[Hashable]):
         """Keep the columns of a source, and remember its present version.
 
-        ``schema`` is a schema of Arrow. The class explains ``place`` and ``marks``. Two columns of
-        one name are refused.
+        ``schema`` is a schema of Arrow. ``place`` is a text that is the same whenever this table is
+        opened. ``marks`` name what it reads, such as its files: two sources that share rows have
+        one in common. Two columns of one name are refused.
         """
         self.place, self.memory = place, SIZES.memory
         self.marks = frozenset(("source", mark) for mark in marks)

@@ -111,9 +111,9 @@ def one_minus_exp_interval(num: int, den: int, bits: int) -> tuple[int, int]:
 def minus_log(x: Reals, bits: int) -> Reals:
     """Return ``-ln(x / 2**bits)`` for an array of positive doubles.
 
-    Basic operations alone make it, so that its error has a proved bound. Write x as m 2**k with m in
-    [1/2, 1). The exponent k gives a multiple of ln 2. With r = sqrt(1/2), the logarithm of m / r is
-    the series 2 (s + s**3/3 + s**5/5 + ...) of s = (m - r) / (m + r), by Horner's rule.
+    Basic operations alone make it, so that its error has a proved bound. Write x as m 2**k with m
+    in [1/2, 1). The exponent k gives a multiple of ln 2. With r = sqrt(1/2), the logarithm of m / r
+    is the series 2 (s + s**3/3 + s**5/5 + ...) of s = (m - r) / (m + r), by Horner's rule.
     """
     # The bits of a double: the upper ones are the exponent, and the lower ones the mantissa.
     pattern = x.view(np.int64)

@@ -97,7 +97,9 @@ class Response(Pure):
         reports: Any = np.empty(n, dtype=np.uint8 if self.k <= 2**8 else np.uint16)
         np.subtract(places, 1, out=reports, casting="unsafe")
         blank = places == 0
-        if self.k == 2:  # a uniform report is a false one half the time
+        if self.k == 2:
+            # A coin turns a report around with half the probability of a uniform one, which is
+            # false half the time.
             reports ^= _coins.coins(partial(self.interval, 1), n).view(np.uint8)
         else:
             blank |= _coins.coins(partial(self.interval, self.k), n)

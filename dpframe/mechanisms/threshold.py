@@ -124,9 +124,10 @@ class Threshold(Noise):
         mask is wrong with probability ``risk`` at most. The slower search of
         `bound_chance_of_being_shown` is not needed for these keys.
 
-        Let y be the noisy count, X its noise, T the threshold and r the risk. Choose a with P[X >= a] below r `_SURELY`, and b
-        with P[X >= -b] at least `_SURELY`. If y >= T + a + b, then the true count is more than
-        y - a: all others are ruled out. A count of y - a >= T + b passes with P[X >= -b].
+        Let y be the noisy count, X its noise, T the threshold and r the risk. Choose a with P[X >=
+        a] below r `_SURELY`, and b with P[X >= -b] at least `_SURELY`. If y >= T + a + b, then the
+        true count is more than y - a: all others are ruled out. A count of y - a >= T + b passes
+        with P[X >= -b].
         """
         sure = np.zeros(noisy.shape[1:], dtype=bool)
         # Powers of 2 are near enough: the search gives the same result for a key left to it.
@@ -594,16 +595,20 @@ def gaussian_tail(variance: float, components: int, t: float) -> float:
 def _choose_with_laplace(
     noise: Any, l1: int, per_key: int, components: Sequence[int], keys: int, failure: Fraction
 ) -> Threshold:
-    """Return the mechanism that finds keys with Laplace noise; the parameters are those of
-    `THRESHOLDS`.
+    """Return the mechanism that finds keys with Laplace noise.
 
-    Truncated noise is chosen if the first bar is on one component.
+    A person has at most ``keys`` keys, adds at most ``per_key`` to each, and moves all integers by
+    ``l1`` at most. A bar is a threshold on the sum of the first integers of a key, and
+    ``components`` has their number for each bar. ``failure`` is the probability that a key of one
+    person alone is shown. Truncated noise is chosen if the first bar is on one integer.
     """
     if tuple(components) == (1,):
         return TruncatedThreshold.with_least_cut(l1, l1 / noise.scale, failure)
     if components[0] == 1:
-        moved = l1 // per_key  # of keys
-        return TruncatedVector.with_least_bars(noise.scale, per_key, components, moved, failure)
+        keys_moved = l1 // per_key
+        return TruncatedVector.with_least_bars(
+            noise.scale, per_key, components, keys_moved, failure
+        )
     return LaplaceThreshold.with_least_bars(noise.scale, per_key, components, keys, failure)
 
 

@@ -385,7 +385,8 @@ def ask_outputs(
 ) -> Any:
     """Ask a frame or its groups a question with these outputs, and return the answer.
 
-    ``payment`` are the arguments of the price. ``layout`` makes the answer from the release; without
-    it the outputs are a number, a Series or a table. ``how`` are the other arguments of `_ask_for`.
+    ``payment`` are the arguments of the price. ``layout`` makes the answer from the release;
+    without it the outputs are a number, a Series or a table. ``how`` are the other arguments of
+    `_ask_for`.
     """
     return asking._ask_for(outputs, payment, layout, **how)

@@ -65,8 +65,8 @@ class Statement:
 class PeopleShare(NamedTuple):
     """Share of the people, so that a large table is counted in several passes.
 
-    It has the people whose number leaves the rest ``place`` when divided by ``parts``. ``people`` are
-    the columns that name a person.
+    It has the people whose number leaves the rest ``place`` when divided by ``parts``. ``people``
+    are the columns that name a person.
     """
 
     people: tuple[Column, ...]

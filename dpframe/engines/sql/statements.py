@@ -344,8 +344,11 @@ def _ends(m: Measure, c: str, own: list[str]) -> tuple[str, str]:
     """Write the least and the largest value that a sum of squares, or of products, can have.
 
     ``c`` is the column with the number of values, and ``own`` are those with their sums: one for
-    squares, two for products. Scaled sums are clipped to this range, which
-    `dpframe.engines.limits.Bound` explains.
+    squares, two for products. Sums of a person with too many rows were scaled and rounded. They are
+    then clipped to this range, so that they are sums that some values have.
+
+    Values a lie between 0 and w. Since (w - a)**2 and a (w - a) are not negative, the sum of
+    squares lies between 2 w s - w**2 c, or 0, and w s. Products lie within similar ends.
     """
     if len(own) == 1:
         s, w = own[0], m.widths[0]

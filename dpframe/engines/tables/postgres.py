@@ -122,8 +122,8 @@ class PostgresSource(Source):
             name: _TEXT if sort == "e" else _TYPES.get(kind, _OTHER) for name, kind, sort in listed
         }
         self._read = {name: text.format(quote_name(name)) for name, (text, _) in kinds.items()}
-        # How a cell is read where the database itself counts and adds up. Arrow needs texts as bytes
-        # in UTF-8, and here they stay texts.
+        # How a cell is read where the database itself counts and adds up. Arrow needs texts as
+        # bytes in UTF-8, and here they stay texts.
         self._read_for_counting = {
             name: (_AS_TEXT if kind == "large_string" else text).format(quote_name(name))
             for name, (text, kind) in kinds.items()
