@@ -99,7 +99,8 @@ class AnswerLayout(ABC):
     def noise_limits(self, plan: Plan, groups: int) -> list[Limits]:
         """Return, for each column, the two limits by which a number is judged to be mostly noise.
 
-        They are those of `Aggregate.judging_scale`. ``groups`` is the number of groups.
+        One is the size below which a number is as good as zero, and the other how far apart the
+        possible answers are. ``groups`` is the number of groups.
         """
         most = math.inf if plan.most is None else plan.most
         each = [AGGREGATES[cell.aggregate].judging_scale(cell, most) for cell in plan.cells]

@@ -35,8 +35,8 @@ class KeyCodes(NamedTuple):
     """The key of each row of a column, by a table of its distinct cells.
 
     ``places`` has the row's place in ``table``, and -1 for a null. ``table`` has the number of the
-    key at each place, and -1 where there is none. Its last entry is -1, for nulls. ``texts`` has
-    the text of each key.
+    key at each place, and -1 where a cell has no key. Its last entry is -1, for nulls. ``texts``
+    has the text of each key.
     """
 
     places: Array

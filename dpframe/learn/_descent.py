@@ -172,7 +172,11 @@ class Descent(Fit):
         return noise
 
     def _error_text(self, parts: tuple[Part, ...], unit: Unit) -> str:
-        """Return a text for the plan about the expected error of the fit."""
+        """Return a text for the plan about the expected error of the fit.
+
+        The fit exceeds the least sum of losses by at most a noise term, a term per person and a
+        fixed one, which the text adds up as a formula in the number of people n.
+        """
         share, step = self.rate / EVERYBODY, parts[0].step
         who = "everybody" if share == 1 else f"people drawn anew with probability {share:.3g}"
         most = (

@@ -425,10 +425,11 @@ class _Split(NamedTuple):
         """Prepare a sampler for a scale that is too large for inversion alone. It draws the high
         part of a number by inversion, and its low ``m`` bits by rejection. The rate is num / den;
         ``signed`` makes it two-sided."""
-        m = max(0, den.bit_length() - (_SPLIT_SCALE * num).bit_length())  # the least that may do
+        # The fewest low bits that leave the high part a scale of at most 2**24.
+        m = max(0, den.bit_length() - (_SPLIT_SCALE * num).bit_length())
         while den > _SPLIT_SCALE * num << m:
             m += 1
-        spare = max(64, 8 * -(-(m + 40) // 8)) - m
+        spare = max(64, 8 * -(-(m + 40) // 8)) - m  # so that both together fill whole bytes
         return cls(
             num,
             den,
