@@ -99,7 +99,8 @@ class AnswerLayout(ABC):
     def noise_limits(self, plan: Plan, groups: int) -> list[Limits]:
         """Return, for each column, the two limits by which a number is judged to be mostly noise.
 
-        They are those of `Aggregate.judging_scale`. ``groups`` is the number of groups.
+        One is the size below which a number is as good as zero, and the other how far apart the
+        possible answers are. ``groups`` is the number of groups.
         """
         most = math.inf if plan.most is None else plan.most
         each = [AGGREGATES[cell.aggregate].judging_scale(cell, most) for cell in plan.cells]
@@ -394,14 +395,14 @@ class PivotTable(AnswerLayout):
 
     rows: int
     columns: int = 1
-    below: bool = False  # whether there is a row of totals
-    beside: bool = False  # whether there is a column of totals
+    has_total_row: bool = False
+    has_total_column: bool = False
     normalize: str | None = None
     computed: ClassVar[bool] = True
 
     @property
     def joins(self) -> bool:  # type: ignore[override]  # a ClassVar of others
-        return self.below or self.beside or self.normalize is not None
+        return self.has_total_row or self.has_total_column or self.normalize is not None
 
     def _blocks(self, raw: Array) -> tuple[Array, Array]:
         """Return the noisy sums of all cells of the table, margins included.
@@ -415,17 +416,17 @@ class PivotTable(AnswerLayout):
             raw = raw.astype(object)
         body = raw.reshape(len(raw), self.rows, self.columns)
         terms = np.ones((self.rows, self.columns), dtype=np.int64)
-        if self.below:
+        if self.has_total_row:
             body = np.concatenate([body, body.sum(axis=1, keepdims=True)], axis=1)
             terms = np.concatenate([terms, terms.sum(axis=0, keepdims=True)])
-        if self.beside:
+        if self.has_total_column:
             body = np.concatenate([body, body.sum(axis=2, keepdims=True)], axis=2)
             terms = np.concatenate([terms, terms.sum(axis=1, keepdims=True)], axis=1)
         return body.reshape(len(raw), -1), terms.ravel()
 
     @property
     def _width(self) -> int:
-        return self.columns + self.beside
+        return self.columns + self.has_total_column
 
     def _split(self, flat: Array) -> list[Array]:
         return [np.ascontiguousarray(column) for column in flat.reshape(-1, self._width).T]
@@ -541,7 +542,7 @@ class PivotTable(AnswerLayout):
         return low, high
 
     def place(self, each: Sequence[Array]) -> list[Array]:
-        size = (self.rows + self.below) * self._width
+        size = (self.rows + self.has_total_row) * self._width
         return [column for array in each for column in self._split(np.resize(array, size))]
 
     def locate(self, plan: Plan, row: int, column: int) -> tuple[int, int] | None:
@@ -578,7 +579,15 @@ class PivotTable(AnswerLayout):
         return low, high
 
     def to_json(self) -> Json:
-        return {"pivot": [self.rows, self.columns, self.below, self.beside, self.normalize]}
+        return {
+            "pivot": [
+                self.rows,
+                self.columns,
+                self.has_total_row,
+                self.has_total_column,
+                self.normalize,
+            ]
+        }
 
 
 @dataclass(frozen=True, slots=True)

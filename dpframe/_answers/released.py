@@ -215,7 +215,8 @@ def blank_noise(release: Release, layout: AnswerLayout) -> list[Array]:
 def warn_of_noise(release: Release, layout: AnswerLayout, values: Sequence[Array]) -> None:
     """Warn once in a session if much of an answer that was released just now is noise.
 
-    ``values`` are its columns as they were laid out. Of many groups, some are judged.
+    ``values`` are its columns as they were laid out. If each column is an output with a row for
+    each group, a quick judgement is tried first. Of many groups, some are judged.
     """
     if release.warning is None or not values or not len(values[0]):
         return

@@ -95,7 +95,8 @@ def _check(
         """Call the verb; if its arguments do not fit, correct them as far as pandas allows, or
         refuse them by name.
 
-        An error from inside the verb is raised as it is.
+        ``fill`` adds arguments that the user does not write. The user does not write the first
+        ``given`` parameters. An error from inside the verb is raised as it is.
         """
         try:
             return function(*(args if fill is None else fill(args, named)), **named)
