@@ -347,7 +347,8 @@ def check_correlation(method: object, payment: Mapping[str, object]) -> None:
         )
     if method != "pearson":
         raise NotOffered(
-            "correlations of ranks compare people with each other. There is method='pearson'."
+            f"method={method!r} compares the ranks of people with each other. Leave it out: corr has "
+            "method='pearson'."
         )
 
 
