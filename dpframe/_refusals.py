@@ -255,6 +255,7 @@ IDLE_WORDS: dict[str, tuple[Any, ...]] = {
     "engine": (None, "python", "numexpr"),
     "parser": ("pandas", "python"),
     "as_index": (True,),
+    "method": ("single",),
 }
 
 

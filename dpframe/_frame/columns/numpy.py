@@ -205,7 +205,7 @@ def _histogram(
 
 
 def _name(column: object, otherwise: str) -> str:
-    """Return the name of a tracked column as it is written; of what has none, another one."""
+    """Return the name of a tracked column as it is written, or ``otherwise`` if it has no name."""
     named = column if isinstance(column, BoundColumn) else None
     name = None if named is None else name_of(named)
     return repr(otherwise if name is None else name)
@@ -233,6 +233,7 @@ def _refuse_matrix(function: str, verb: str) -> Callable[..., Any]:
     """Return a function that refuses ``np.cov`` or ``np.corrcoef``, with the line of the verb."""
 
     def refuse_matrix(lead: object, x: object, y: object = None, *args: object, **o: object) -> Any:
+        """Refuse the matrix of two columns, by their names."""
         if y is None:
             raise NotOffered(f"np.{function} of tracked columns takes two of them.")
         names = f"{_name(x, 'x')}, {_name(y, 'y')}"
