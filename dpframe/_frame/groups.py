@@ -38,7 +38,12 @@ from dpframe._frame.signatures import verb
 from dpframe._frame.tracked import use_own_names
 from dpframe._frame.verbs.agg import read_spec
 from dpframe._frame.verbs.measure import Measurable
-from dpframe._frame.verbs.summaries import check_correlation, describe_columns, matrix
+from dpframe._frame.verbs.summaries import (
+    check_correlation,
+    describe_columns,
+    list_bounded,
+    matrix,
+)
 from dpframe._groups.combinations import Sought, TupleBy
 from dpframe._groups.keys import EVERY, By, combined_index, groups_of, keys_of
 from dpframe._plans.aggregates import Output, list_agg_names
@@ -293,14 +298,18 @@ class PrivateGroupBy(Measurable):
         self, *, percentiles: object = None, bounds: object = None, **payment: Unpack[Payment]
     ) -> pd.DataFrame:
         """Ask for count, mean, standard deviation and quantiles of the selected columns in each
-        group, at one price.
+        group, at one price; of all with public bounds if none are selected.
 
         Formal guarantee: epsilon-DP for its price; see `PrivateFrame.describe`.
         """
-        if self._chosen is None:
-            raise BadType("name the columns: ['x'].describe() or [['x', 'y']].describe().")
         payment = check_payment(payment)
-        summary = describe_columns(self._selection, self._chosen, percentiles, bounds)
+        names = self._chosen
+        if names is None:
+            bounded = list_bounded(self, bounds, ("number", "time", "duration"))
+            names = tuple([name for name in bounded if name not in self._keyed])
+        if not names:
+            raise BadType("name the columns: ['x'].describe() or [['x', 'y']].describe().")
+        summary = describe_columns(self._selection, names, percentiles, bounds)
         outs = [
             out if self._single else replace(out, name=(name, out.name))
             for name, outs in summary

@@ -110,7 +110,13 @@ class PrivateColumn(column.PrivateColumn):
         **payment: Unpack[Payment],
     ) -> IntEstimate | FloatEstimate: ...
     def describe(
-        self, bounds: BoundsLike = ..., *, percentiles: object = ..., **payment: Unpack[Payment]
+        self,
+        bounds: BoundsLike = ...,
+        *,
+        percentiles: object = ...,
+        include: object = ...,
+        exclude: object = ...,
+        **payment: Unpack[Payment],
     ) -> pd.Series[float]: ...
     def histogram(
         self, bins: object = ..., *, bounds: BoundsLike = ..., **payment: Unpack[Payment]
@@ -229,7 +235,13 @@ class ExplainedColumn(PrivateColumn, Generic[A]):
         **payment: Unpack[Payment],
     ) -> A: ...
     def describe(
-        self, bounds: BoundsLike = ..., *, percentiles: object = ..., **payment: Unpack[Payment]
+        self,
+        bounds: BoundsLike = ...,
+        *,
+        percentiles: object = ...,
+        include: object = ...,
+        exclude: object = ...,
+        **payment: Unpack[Payment],
     ) -> A: ...
     def hist(
         self,
@@ -1120,6 +1132,8 @@ class ExplainedFrame(PrivateFrame, Generic[A]):
         bounds: BoundsLike = ...,
         *,
         percentiles: object = ...,
+        include: object = ...,
+        exclude: object = ...,
         **payment: Unpack[Payment],
     ) -> A: ...
     def fit(

@@ -411,7 +411,7 @@ REFUSED = {
         BadType,
         "name the column",
     ),
-    "include": (lambda p: p.describe(include="all"), BadType, "name the columns"),
+    "include": (lambda p: p.describe(include="bool"), NotOffered, "value_counts"),
     "function": (lambda p: p.agg({"age": lambda x: x.max()}), BadType, "function"),
     "function in a list": (lambda p: p.agg(["mean", np.std]), BadType, "function"),
     "no such aggregate": (lambda p: p.agg(["mean", "mode"]), BadValue, "no private aggregate"),

@@ -18,7 +18,7 @@ from dpframe._frame.selection import BoundsLike, session_of_frame
 from dpframe._frame.signatures import verb
 from dpframe._frame.tracked import Tracked
 from dpframe._frame.verbs.groupings import groupby
-from dpframe._frame.verbs.summaries import histogram, list_bounded_numbers
+from dpframe._frame.verbs.summaries import histogram, list_bounded
 from dpframe._groups.keys import EVERY
 from dpframe._plans.price import Payment
 from dpframe._refusals import Unprinted
@@ -66,7 +66,7 @@ def hist(
         axes = _plot.panels_for(1, ax, _size(figsize))[0] if not self._mode.shows else None
         answer: Any = histogram(self, column, bins, bounds=bounds, **payment)
         return answer.dp.plot(ax=axes, **drawing) if isinstance(answer, pd.Series) else answer
-    names = list_bounded_numbers(self, bounds) if column is EVERY else column
+    names = list_bounded(self, bounds) if column is EVERY else column
     if not names:
         raise BadValue("no columns are named, so nothing is drawn.")
     if self._mode.answers_later:
@@ -113,7 +113,7 @@ def boxplot(
     drawing, turned = _drawing(title=title), _validate.real(rot, "rot")
     axes = _plot.panels_for(1, ax, _size(figsize))[0] if not self._mode.shows else None
     if by is None:
-        names = list_bounded_numbers(self, bounds) if column is EVERY else column
+        names = list_bounded(self, bounds) if column is EVERY else column
         names = names if isinstance(names, list) else [names]
         columns = _validate.column_names(
             [self._selection.find_column(name)[1] for name in names], self._selection.columns
