@@ -12,12 +12,12 @@ from dpframe import _pandas, _validate
 from dpframe import plot as _plot
 from dpframe._answers.answer import column, make_table, table
 from dpframe._answers.arguments import explain_arguments
-from dpframe._answers.computed import UnchangedAnswer, match_answer, read_answer
+from dpframe._answers.arithmetic import RELEASED
+from dpframe._answers.computed import ComputedTable, UnchangedAnswer, match_answer, read_answer
 from dpframe._answers.counterparts import ReadingKind, read_plan
 from dpframe._answers.estimate import describe_plans, get_only_plan, list_limits, make_title
 from dpframe._answers.layout import OutputColumns, OutputRows, OutputSeries
-from dpframe._answers.matching import MatchedAnswer
-from dpframe._answers.operators import TableOperators
+from dpframe._answers.matching import CHANGED, MatchedAnswer
 from dpframe._answers.population import (
     ERRORS,
     GroupDifference,
@@ -26,8 +26,10 @@ from dpframe._answers.population import (
     find_rank_error,
     refuse_shared_groups,
 )
+from dpframe._answers.receipts import LINE, get_receipt
 from dpframe._answers.selection import AnswerSelection
 from dpframe._answers.table import ShownAnswer, Tabular
+from dpframe._answers.table_verbs import TableVerbs
 from dpframe._errors import BadType, BadValue, NotOffered
 from dpframe._plans.aggregates import AGGREGATES
 from dpframe._plans.plan import Cost, Plan, has_no_intervals, refuse_choices
@@ -39,12 +41,22 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 
-class Answer(AnswerSelection, TableOperators, Tabular):
+class Answer(AnswerSelection, TableVerbs, Tabular):
     """``answer.dp`` of a released Series or DataFrame, or of one that was made of answers."""
 
     def __init__(self, answer: PandasAnswer, text: str):
+        """Read the receipt ``text`` of an answer; refuse an answer with changed numbers."""
         self._answer, self._text = answer, text
-        self._numbers = read_answer(answer, text)
+        try:
+            self._numbers = read_answer(answer, text)
+        except BadValue as reason:
+            line = get_receipt(answer, LINE)
+            if line is None or reason.args != (CHANGED,):
+                raise
+            raise BadValue(
+                "pandas computed this from an answer, and does not know whether the other operand "
+                f"has noise: write {line}, which keeps intervals."
+            ) from None
 
     @property
     def plans(self) -> tuple[Plan, ...]:
@@ -80,7 +92,7 @@ class Answer(AnswerSelection, TableOperators, Tabular):
         return self._read_behind("count")
 
     @property
-    def sum(self) -> PandasAnswer:
+    def total(self) -> PandasAnswer:
         """The sum of the values behind each mean, read off the same release at no cost."""
         return self._read_behind("sum")
 
@@ -90,7 +102,8 @@ class Answer(AnswerSelection, TableOperators, Tabular):
         They are read off the integers of the same release, so they are free. Refuse an answer in
         which they have no place.
         """
-        numbers, answer = self._get_unchanged_answer(f".dp.{kind}"), self._answer
+        verb = "total" if kind == "sum" else kind
+        numbers, answer = self._get_unchanged_answer(f".dp.{verb}"), self._answer
         released, cells = numbers.released, numbers.cells
         plan, places = read_plan(released.plan, kind, cells)
         raw, order, layout = released.raw, released.order, released.layout
@@ -109,7 +122,7 @@ class Answer(AnswerSelection, TableOperators, Tabular):
         raise NotOffered(
             f"the {kind} behind this answer has no place in its shape. Ask the groups without "
             "as_index=False, or a table in which each number has one: "
-            f"p.groupby('k')['x'].mean().dp.{kind}."
+            f"p.groupby('k')['x'].mean().dp.{verb}."
         )
 
     def interval(
@@ -230,6 +243,16 @@ class Answer(AnswerSelection, TableOperators, Tabular):
             list_limits(self.plans),
             of,
         )
+
+    @property
+    def rule(self) -> str:
+        """The rule that the intervals follow, in words; of several columns each rule once."""
+        source = self._numbers.source if isinstance(self._numbers, MatchedAnswer) else None
+        return "; ".join(source.rules) if isinstance(source, ComputedTable) else RELEASED
+
+    @property
+    def _pandas(self) -> PandasAnswer:
+        return self._answer
 
     def _match(self) -> MatchedAnswer:
         """Return which released number each cell is."""

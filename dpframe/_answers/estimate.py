@@ -26,6 +26,7 @@ from dpframe._answers.arithmetic import (
 from dpframe._answers.counterparts import ReadingKind, read_plan
 from dpframe._answers.digits import split_interval
 from dpframe._answers.layout import AnswerLayout, CorrelationTable, OutputSeries
+from dpframe._answers.noises import LeafForm, read_form
 from dpframe._answers.population import check_coverage, find_rank_error
 from dpframe._answers.released import Released
 from dpframe._answers.table import ShownAnswer, Tabular, show_number
@@ -98,7 +99,7 @@ class Estimate(NumberOperators, Tabular):
         return self._read_behind("count")
 
     @property
-    def sum(self) -> Estimate:
+    def total(self) -> Estimate:
         """The sum of the values behind a mean, read off the same release at no cost."""
         return self._read_behind("sum")
 
@@ -164,12 +165,11 @@ class Estimate(NumberOperators, Tabular):
 
     @property
     def std_error(self) -> float | None:
-        """The standard deviation of the noise in a count or a sum, also shifted and scaled by
-        plain numbers.
+        """The standard deviation of the noise in a count or a sum, and in weighted sums of them.
 
-        It is None where it cannot be stated: for ratios such as means, whose noise has no variance,
-        for choices, and for numbers made of several released ones. All but choices have an
-        `interval`.
+        Of a mean it is that of the first order of the noise, where the number of values is surely
+        above 0. It is None where it cannot be stated: for choices, and for what is computed in
+        other ways. All but choices have an `interval`.
         """
         deviation = self._deviation()
         return None if deviation is None else float(deviation)
@@ -195,7 +195,9 @@ class Estimate(NumberOperators, Tabular):
     def _deviation(self) -> float | None:
         """Return the standard deviation of the noise; None if it cannot be stated."""
         cell = self._plan.cells[0]
-        return AGGREGATES[cell.aggregate].deviation(get_noisy_sums(self._plan, self._raw, cell))
+        found = AGGREGATES[cell.aggregate].deviation(get_noisy_sums(self._plan, self._raw, cell))
+        deviation = math.nan if found is None else float(np.ravel(found)[0])
+        return None if math.isnan(deviation) else deviation
 
     def _show(self, level: float, at_once: bool, of: str, n: object) -> ShownAnswer:
         """Return the content of the table that `table` makes of the number.
@@ -231,11 +233,7 @@ class Estimate(NumberOperators, Tabular):
         """
         if calculation.too_long or (isinstance(value, int) and abs(value) > LARGEST):
             return value
-        return (
-            DerivedInt(value, calculation)
-            if isinstance(value, int)
-            else DerivedFloat(value, calculation)
-        )
+        return make_derived(value, calculation)
 
     @property
     def dp(self) -> Estimate:
@@ -336,6 +334,15 @@ class NumberLeaf:
     def deviation(self) -> float | None:
         """Return the standard deviation of the noise; None if it cannot be stated."""
         return self.estimate.std_error
+
+    def form(self) -> LeafForm | None:
+        """Return the number as a sum of noisy integers, or as a ratio of two."""
+        estimate = self.estimate
+        if type(estimate) not in (IntEstimate, FloatEstimate):
+            return None
+        return read_form(
+            estimate._plan, estimate._raw, np.zeros(1, int), np.zeros(1, int), id(estimate._raw)
+        )
 
     def flag_noise(self, size: int) -> Bools:
         """Return ``size`` times whether the number is noise."""
@@ -639,6 +646,11 @@ class Derived(Estimate):
         return float(low), float(high)
 
     @property
+    def rule(self) -> str:
+        """The rule that its interval follows, in words."""
+        return self._steps.rule
+
+    @property
     def _chosen(self) -> bool:
         return not all(has_interval(cell) for leaf in self._steps.leaves for cell in leaf.cells)
 
@@ -700,6 +712,13 @@ class DerivedFloat(Derived, float):
         self = float.__new__(cls, value)
         self._steps = steps
         return self
+
+
+def make_derived(value: Any, calculation: Calculation) -> Derived:
+    """Return what a calculation comes to as a number with an interval."""
+    if isinstance(value, int) and abs(value) <= LARGEST:
+        return DerivedInt(value, calculation)
+    return DerivedFloat(float(value), calculation)
 
 
 # The names of the classes of released numbers in a receipt.

@@ -157,7 +157,7 @@ class OutputColumns(AnswerLayout):
     def deviations(self, plan: Plan, raw: Raw) -> Sequence[Array | float] | None:
         if find_shown_levels(plan, raw, 0.95) is not None:
             return None  # the noise of groups that a threshold has shown is large
-        return [_find_deviation(plan, cell) for cell in plan.cells]
+        return [_find_deviation(plan, cell, raw) for cell in plan.cells]
 
 
 class OutputSeries(OutputColumns):
@@ -685,8 +685,12 @@ def read_layout(receipt: Json) -> AnswerLayout:
     return PivotTable(*data["pivot"])
 
 
-def _find_deviation(plan: Plan, cell: Cell) -> float:
-    deviation = AGGREGATES[cell.aggregate].deviation(get_noisy_sums(plan, None, cell))
+def _find_deviation(plan: Plan, cell: Cell, raw: Raw | None = None) -> Any:
+    """Return the standard deviation of the noise in an output, or that of each of its groups.
+
+    Means have one only with the noisy integers ``raw``. It is NaN where it cannot be stated.
+    """
+    deviation = AGGREGATES[cell.aggregate].deviation(get_noisy_sums(plan, raw, cell))
     return math.nan if deviation is None else deviation
 
 

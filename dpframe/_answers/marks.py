@@ -12,10 +12,11 @@ from typing import Any, Self
 import pandas as pd
 
 from dpframe._answers.display import show_as_html, show_frame, show_series
+from dpframe._answers.plain_steps import PlainSteps
 from dpframe._answers.receipts import ANSWER, FIXED, get_receipt, split_label
 
 
-class AnswerSeries(pd.Series):
+class AnswerSeries(PlainSteps, pd.Series):
     """A pandas Series of released numbers that shows their intervals and marks noise."""
 
     @property
@@ -40,7 +41,7 @@ class AnswerSeries(pd.Series):
         return show_series(self)
 
 
-class AnswerFrame(pd.DataFrame):
+class AnswerFrame(PlainSteps, pd.DataFrame):
     """A pandas DataFrame of released numbers that shows their intervals and marks noise."""
 
     @property

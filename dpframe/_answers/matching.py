@@ -18,8 +18,10 @@ import pandas as pd
 
 from dpframe import _pandas
 from dpframe._answers.arithmetic import Calculation
+from dpframe._answers.noises import LeafForm, read_table_form
 from dpframe._answers.receipts import FIXED, to_texts
 from dpframe._answers.released import Released
+from dpframe._answers.rowsteps import take_rows
 from dpframe._errors import BadValue
 from dpframe._plans.aggregates import Cell
 from dpframe._plans.plan import Plan
@@ -38,8 +40,8 @@ from dpframe._types import (
 CHANGED = (
     "the values or the labels of this answer have changed since it was released, so its receipt no "
     "longer describes it. Ask the answer as it came: keep it in a variable of its own. Sorting and "
-    "selecting keep intervals; so does arithmetic after .dp, such as answer.dp.round(1), "
-    "answer.dp / 1000 or a.dp / b.dp."
+    "selecting keep intervals; so do steps after .dp, such as answer.dp.round(1), answer.dp / 1000, "
+    "a.dp / b.dp, answer.dp.rolling(7).mean() or answer.dp.groupby(level=0).sum()."
 )
 
 DURATIONS = (
@@ -188,6 +190,10 @@ class Excerpt:
         deviation = self.source.deviations()[self.column]
         return take_rows(deviation, self.rows) if isinstance(deviation, np.ndarray) else deviation
 
+    def form(self) -> LeafForm | None:
+        """Return the numbers as sums of noisy integers, or ratios of these."""
+        return read_table_form(self.source, self.column, self.rows, id(self.source.text))
+
     def flag_noise(self, size: int) -> Bools:
         """Return which numbers are noise."""
         flags = take_rows(self.source.noise[self.column], self.rows) == 1.0
@@ -211,16 +217,6 @@ class Excerpt:
             and other.column == self.column
             and np.array_equal(other.rows, self.rows)
         )
-
-
-def take_rows(column: Array, rows: Places) -> Array:
-    """Return some rows of a column, with NaN where a row is missing (-1)."""
-    missing = rows < 0
-    if not missing.any():
-        return np.asarray(column)[rows]
-    found = np.full(rows.shape, np.nan)
-    found[~missing] = np.asarray(column, dtype=np.float64)[rows[~missing]]
-    return found
 
 
 # Matching ---------------------------------------------------------------------------------------

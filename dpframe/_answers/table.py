@@ -270,8 +270,8 @@ class Tabular(ABC):
         and each of its columns ``n`` has ``n_lower``, ``n_upper`` and ``n_flags`` beside it.
         Intervals are those of `interval`, with ``at_once`` for all numbers together. Without an
         interval the ends are empty, and ``flags`` says why. The standard error is empty where it
-        cannot be stated, as for means. ``.to_markdown()``, ``.to_html()`` and ``.to_csv()`` write
-        it down. It costs nothing.
+        cannot be stated, as for variances. ``.to_markdown()``, ``.to_html()`` and ``.to_csv()``
+        write it down. It costs nothing.
 
         With ``of="population"`` the ends cover what a sample says of a population too, as
         `interval` has it, and so does ``n``. The caption and the headers say so, and there is no

@@ -14,6 +14,7 @@ import pandas as pd
 
 from dpframe._answers import reports as _reports
 from dpframe._answers.accessor import Answer
+from dpframe._answers.marks import AnswerSeries
 from dpframe._answers.receipts import ANSWER, ESTIMATE, REPORTS, get_receipt
 from dpframe._errors import BadType, BadValue, DPError, LineageError, NoSession, NotOffered
 from dpframe._expr import Expr
@@ -314,6 +315,11 @@ def _column_or_answer(series: Series) -> PrivateColumn | Answer | _reports.Repor
     if receipt is not None:
         return Answer(series, receipt)
     session = session_of(series.attrs)
+    if session is None and isinstance(series, AnswerSeries):
+        raise BadValue(
+            "pandas computed this from an answer, and left its intervals behind. Put .dp first: "
+            "answer.dp.rolling(7).mean(), answer.dp.cumsum(), answer.dp.groupby(level=0).sum()."
+        )
     if session is None:
         raise NoSession(
             "this Series has no dpframe session. Open one on its DataFrame: "

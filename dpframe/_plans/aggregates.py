@@ -482,8 +482,9 @@ class Aggregate:
     # Return the size below which a number is as good as zero, and how far apart the possible
     # answers of ``n`` values are. Noise is judged by both (`_plans.worth`).
     judging_scale: JudgeScale = know_no_scale
-    # Return the standard deviation of the noise in the answer, or a bound on it.
-    deviation: Callable[[Measured], float | None] = know_no_deviation
+    # Return the standard deviation of the noise in the answer, or a bound on it. Of a mean it is
+    # that of the first order, one for each group.
+    deviation: Callable[[Measured], float | Floats | None] = know_no_deviation
     # True if the noise is relative to the count, as that of a mean. False for counts and totals.
     ratio: bool | None = None
 

@@ -244,6 +244,22 @@ def _expect_mean_error(m: Measured, level: float, n: float | None) -> float | No
     return min(width, width * m.reach(level) * math.sqrt(worst) / max(n, 1e-300))
 
 
+def _find_mean_deviation(m: Measured) -> Floats | None:
+    """Return the standard deviation of the noise in each mean, to first order of the noise.
+
+    It is NaN where the number of values may be 0, and None before the release.
+    """
+    if m.raw is None or m.cell.duration:
+        return None
+    n, t1 = m.values(N).astype(float), m.values(T1).astype(float)
+    share = ratio(t1, n, empty=0.5)
+    variance = m.covariance(T1, T1) - 2 * share * m.covariance(T1, N)
+    variance = np.maximum(variance + share**2 * m.covariance(N, N), 0.0)
+    sure = n > m.half_width(N, 0.95)
+    width = m.cell.upper - m.cell.lower
+    return np.where(sure, width * np.sqrt(variance) / np.where(sure, n, 1.0), math.nan)
+
+
 def _judge_mean(cell: Cell, n: float = math.inf) -> tuple[float, float]:
     """Return the scales by which a mean is judged as noise: a tenth of its bounds, and their width.
 
@@ -750,6 +766,7 @@ register(
         of_times=True,
         alone=_mean_alone,
         error=_expect_mean_error,
+        deviation=_find_mean_deviation,
         judging_scale=_judge_mean,
         ratio=True,
         drawn=True,

@@ -191,7 +191,7 @@ def test_what_has_no_picture_says_so(p: PrivateFrame) -> None:
     with pytest.raises(BadType, match="ax="):
         answer.dp.plot(ax=3)
     with pytest.raises(BadValue, match="have changed"):
-        (answer * 2).dp.plot()
+        (answer**2).dp.plot()
     with pytest.raises(NoSession):
         pd.DataFrame(answer.to_dict(), index=[0]).dp.plot()
 

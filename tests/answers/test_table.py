@@ -145,12 +145,12 @@ def test_a_wide_table_has_the_rows_of_its_answer(p, name):
 def test_standard_errors_stand_where_they_can_be_stated(p):
     table = (
         p.groupby("state")
-        .agg(n=("age", "size"), s=("age", "sum"), m=("cost", "mean"), epsilon=1)
+        .agg(n=("age", "size"), s=("age", "sum"), m=("cost", "mean"), v=("cost", "var"), epsilon=1)
         .dp.table()
     )
     errors = table.set_index("measure")["std_error"]
-    assert errors[["n", "s"]].notna().all()
-    assert errors["m"].isna().all()
+    assert errors[["n", "s", "m"]].notna().all()
+    assert errors["v"].isna().all()
     margins = p.crosstab("state", "value", margins=True, epsilon=1).dp.table()
     own = margins["std_error"].iloc[0]
     assert np.allclose(sorted(margins["std_error"] / own), [1] * 4 + [2**0.5] * 4 + [2])

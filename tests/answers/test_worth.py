@@ -363,7 +363,7 @@ def test_marks_stay_where_numbers_were_changed_and_the_line_says_so(p):
     assert ".0 ?" in repr(wide.round(1))
     assert repr(wide.sort_values()).count(" ?") == repr(wide.tail(1)).count(" ?") == 1
     assert repr(wide.head(2)).count("?") == 0
-    changed = repr(wide.to_frame() * 2)
+    changed = repr(wide.to_frame() ** 2)
     assert changed.endswith("\n? noise before these numbers were changed, 1 of them")
     assert "±" not in changed
     assert repr(pickle.loads(pickle.dumps(wide))) == repr(wide)
