@@ -41,6 +41,7 @@ from dpframe._frame.verbs.measure import Measurable
 from dpframe._frame.verbs.summaries import (
     check_correlation,
     describe_columns,
+    list_bins,
     list_bounded,
     matrix,
 )
@@ -292,6 +293,52 @@ class PrivateGroupBy(Measurable):
             "pd.Series[Any]",
             count_values(self, self._selection.by, levels, options, check_payment(payment)),
         )
+
+    @verb
+    def histogram(
+        self,
+        column: object = None,
+        bins: object = 10,
+        *,
+        bounds: object = None,
+        **payment: Unpack[Payment],
+    ) -> Series:
+        """Count the values of a column that lie in each bin, in each group; see
+        `PrivateFrame.histogram`.
+
+        Of a selected column the first argument is ``bins``.
+
+        Formal guarantee: epsilon-DP for its price, once for all groups and bins together, since a
+        row is in one of them.
+
+        >>> df = pd.DataFrame({"state": ["CA", "NY", "CA"], "age": [30, 41, 85]})
+        >>> p = df.dp.open(1000, bounds={"age": (0, 100)}, keys={"state": ["CA", "NY"]})
+        >>> p.groupby("state")["age"].histogram(2, epsilon=900)
+        state  age
+        CA     [0.0, 50.0)      1 ± 0
+               [50.0, 100.0)    1 ± 0
+        NY     [0.0, 50.0)      1 ± 0
+               [50.0, 100.0)    0 ± 0
+        Name: count, dtype: int64
+        """
+        if column is not None and self._single and not self._is_column(column):
+            column, bins = None, column
+        names = self._chosen if column is None else (column,)
+        if names is None or len(names) != 1:
+            raise BadType("histogram in groups is of one column: p.groupby('k')['x'].histogram().")
+        if not self._as_index:
+            raise NotOffered(
+                "histogram has its groups as index: leave as_index=False out, and reset_index() the answer."
+            )
+        by, labels = list_bins(self, names[0], bins, bounds)
+
+        def layout(release: Release, index: Index) -> Series:
+            """Lay the counts out by group and bin, with the labels of the bins."""
+            groups = index.droplevel(-1)[:: len(labels)]
+            return _release.series(release, _release.nest_rows(groups, labels), "count")
+
+        levels = (*self._selection.by, by)
+        return cast("pd.Series[Any]", ask_in_groups(self, levels, (COUNT,), layout, payment))
 
     @verb
     def describe(

@@ -231,6 +231,7 @@ GROUP_VERBS: dict[str, Any] = {
     "top": votes.top,
     "agg": agg.agg,
     "aggregate": agg.agg,
+    "hist": pictures.hist_of_groups,
 }
 
 # Installation -----------------------------------------------------------------------------------

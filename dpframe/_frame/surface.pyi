@@ -124,8 +124,9 @@ class PrivateColumn(column.PrivateColumn):
     def hist(
         self,
         *,
-        by: None = ...,
+        by: object = ...,
         bins: object = ...,
+        density: bool = ...,
         ax: object = ...,
         figsize: object = ...,
         title: str | None = ...,
@@ -246,8 +247,9 @@ class ExplainedColumn(PrivateColumn, Generic[A]):
     def hist(
         self,
         *,
-        by: None = ...,
+        by: object = ...,
         bins: object = ...,
+        density: bool = ...,
         ax: object = ...,
         figsize: object = ...,
         title: str | None = ...,
@@ -889,8 +891,9 @@ class PrivateFrame(frame.PrivateFrame):
         self,
         column: object = ...,
         *,
-        by: None = ...,
+        by: object = ...,
         bins: object = ...,
+        density: bool = ...,
         ax: object = ...,
         figsize: object = ...,
         title: str | None = ...,
@@ -1149,8 +1152,9 @@ class ExplainedFrame(PrivateFrame, Generic[A]):
         self,
         column: object = ...,
         *,
-        by: None = ...,
+        by: object = ...,
         bins: object = ...,
+        density: bool = ...,
         ax: object = ...,
         figsize: object = ...,
         title: str | None = ...,
@@ -2518,6 +2522,27 @@ class ExplainedGroups(PrivateGroupBy, Generic[A]):
     ) -> A: ...
     def describe(
         self, *, percentiles: object = ..., bounds: object = ..., **payment: Unpack[Payment]
+    ) -> A: ...
+    def hist(
+        self,
+        column: object = ...,
+        *,
+        bins: object = ...,
+        density: bool = ...,
+        ax: object = ...,
+        figsize: object = ...,
+        title: str | None = ...,
+        color: object = ...,
+        bounds: BoundsLike = ...,
+        **payment: Unpack[Payment],
+    ) -> A: ...
+    def histogram(
+        self,
+        column: object = ...,
+        bins: object = ...,
+        *,
+        bounds: object = ...,
+        **payment: Unpack[Payment],
     ) -> A: ...
     def size(self, **payment: Unpack[Payment]) -> A: ...
     def top(

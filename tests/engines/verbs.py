@@ -385,6 +385,8 @@ GROUPS: dict[str, Callable[[Any], Any]] = {
     "cov": lambda p: p.groupby("state")[["age", "visits"]].cov(epsilon=E) / 10,
     "describe": lambda p: p.groupby("state")["age"].describe(epsilon=E) / COARSE,
     "explain": lambda p: p.groupby("state").explain.size(epsilon=E).scale,
+    "hist": lambda p: [_bars(one) for one in p.groupby("state").hist("age", bins=[0, 25, 50, 100], epsilon=E)],
+    "histogram": lambda p: p.groupby("state")["age"].histogram([0, 25, 50, 100], epsilon=E),
     "size": lambda p: p.groupby(["state", "flag"]).size(epsilon=E),
     "value_counts": lambda p: p.groupby("state").value_counts("flag", epsilon=E),
 }  # fmt: skip

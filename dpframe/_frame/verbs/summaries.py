@@ -17,6 +17,7 @@ from dpframe._answers import answer as _release
 from dpframe._answers.layout import AnswerLayout, CorrelationTable, OutputGrid
 from dpframe._errors import BadType, BadValue, MissingBounds, NotOffered, caution
 from dpframe._expr import Expr
+from dpframe._frame.columns.seconds import convert_to_seconds
 from dpframe._frame.selection import (
     BoundsLike,
     Selection,
@@ -28,10 +29,12 @@ from dpframe._frame.signatures import verb
 from dpframe._frame.tracked import Tracked, read_expression_or_text
 from dpframe._frame.verbs.measure import ask_outputs
 from dpframe._groups.keys import EVERY, BinBy
-from dpframe._plans.aggregates import DESCRIBED, Output
+from dpframe._plans.aggregates import AGGREGATES, DESCRIBED, Output
+from dpframe._plans.durations import make_moment
 from dpframe._plans.order import ORDERS, choose_quantile_method, read_levels
 from dpframe._plans.price import Payment, check_payment
 from dpframe._questions.question import COUNT, Query
+from dpframe._types import Index
 
 if TYPE_CHECKING:
     from dpframe._frame.verbs.measure import Measurable
@@ -247,7 +250,7 @@ def histogram(
 
     Bins are numpy's: closed on the left, and the last one on both sides (its label cannot show it).
     Values outside all bins and nulls are not counted. A whole number of bins divides the bounds
-    evenly.
+    evenly. Of times the bins are intervals of time.
 
     Formal guarantee: epsilon-DP for its price; the whole vector has sensitivity 1 (2 under
     replace-one).
@@ -260,12 +263,40 @@ def histogram(
     [50.0, 100.0)    1 ± 0
     Name: count, dtype: int64
     """
-    by = bins_of(self, column, bins, bounds)
+    by, index = list_bins(self, column, bins, bounds)
     query = Query((COUNT,), self._selection.where, (by,))
     return cast(
         "pd.Series[int]",
-        self._ask(query, lambda r: _release.series(r, by.index, "count"), payment),
+        self._ask(query, lambda r: _release.series(r, index, "count"), payment),
     )
+
+
+def list_bins(
+    frame: Measurable | Tracked, column: object, bins: object, bounds: object
+) -> tuple[BinBy, Index]:
+    """Return the grouping of a column by the bins of a histogram, and the labels of its groups.
+
+    The labels of bins of times are intervals of time.
+    """
+    selection = selection_of(frame)
+    expr, name = selection.find_column(column)
+    if expr.kind != "time":
+        by = bins_of(frame, column, bins, bounds)
+        return by, by.index
+    seconds, ends, origin = convert_to_seconds(selection, AGGREGATES["mean"], expr, name, bounds)
+    first = make_moment(origin.partition(" ")[0], origin)
+    if isinstance(bins, Iterable) and not isinstance(bins, str):
+        moments = [pd.Timestamp(cast(Any, edge)) for edge in bins]
+        zone = first.tz
+        if any((moment.tz is None) != (zone is None) for moment in moments):
+            raise BadType(f"the edges of {name!r} must be times with the time zone of the column.")
+        numbers: object = [(moment - first).total_seconds() for moment in moments]
+    else:
+        numbers = bins
+    edges = edges_of(frame, seconds, name, numbers, (ends.lower, ends.upper))
+    breaks = [first + pd.Timedelta(round(edge * 10**6), "us") for edge in edges]
+    index = pd.IntervalIndex.from_breaks(pd.DatetimeIndex(breaks), closed="left", name=name)
+    return BinBy(seconds, edges, name), index
 
 
 def histogram_arrays(
@@ -278,7 +309,7 @@ def histogram_arrays(
     return counts, np.array(by.edges, dtype=np.float64)
 
 
-def bins_of(frame: Tracked, column: object, bins: object, bounds: object) -> BinBy:
+def bins_of(frame: Measurable | Tracked, column: object, bins: object, bounds: object) -> BinBy:
     """Return the grouping of a column of numbers by the bins of a histogram.
 
     ``bins`` has public edges, or is the number of even bins between ``bounds``.
@@ -293,7 +324,7 @@ def bins_of(frame: Tracked, column: object, bins: object, bounds: object) -> Bin
 
 
 def edges_of(
-    frame: Tracked, expr: Expr, name: Hashable, bins: object, bounds: object
+    frame: Measurable | Tracked, expr: Expr, name: Hashable, bins: object, bounds: object
 ) -> tuple[float, ...]:
     """Return the edges of the bins of a histogram.
 
