@@ -151,6 +151,7 @@ COLUMN_STEPS: dict[str, Any] = {
     "groupby": cells.groupby,
     "resample": cells.resample,
     "pipe": cells.pipe,
+    "mode": choose.mode,
 }
 
 
