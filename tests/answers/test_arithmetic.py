@@ -122,6 +122,25 @@ def test_two_releases_are_narrower_together_than_at_their_corners(p, name, make)
             ask()
 
 
+def test_two_numbers_take_half_the_risk_each_where_no_law_is_known():
+    class Leaf:
+        levels = []
+
+        def number(self):
+            return 1.0
+
+        def ends(self, level):
+            self.levels.append(level)
+            return 0.0, 2.0
+
+        def is_same(self, other):
+            return self is other
+
+    both = start_from_leaf(Leaf()).append("+", start_from_leaf(Leaf()))
+    assert both._enclose_by_parts(0.9) == (0.0, 4.0)
+    assert Leaf.levels == pytest.approx([0.95, 0.95])
+
+
 def test_one_number_twice_is_one_number(p):
     n, k = p.count(epsilon=1), p.count(epsilon=1, fresh=True)
     low, high = n.interval(0.9)
