@@ -817,10 +817,11 @@ def _place_on_axis(ends: Index, ax: Axes) -> Floats:
     times."""
     if ends.dtype.kind != "M":
         return np.asarray(ends, dtype=np.float64)
-    from matplotlib.dates import date2num
+    from matplotlib import dates
 
     ax.xaxis_date()
-    return np.asarray(date2num(pd.DatetimeIndex(ends).to_pydatetime()), dtype=np.float64)
+    moments = pd.DatetimeIndex(ends).to_pydatetime()
+    return np.asarray(cast(Any, dates).date2num(moments), dtype=np.float64)
 
 
 def check_bars(options: Options) -> None:

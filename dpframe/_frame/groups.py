@@ -334,7 +334,7 @@ class PrivateGroupBy(Measurable):
 
         def layout(release: Release, index: Index) -> Series:
             """Lay the counts out by group and bin, with the labels of the bins."""
-            groups = index.droplevel(-1)[:: len(labels)]
+            groups = cast(pd.MultiIndex, index).droplevel([-1])[:: len(labels)]
             return _release.series(release, _release.nest_rows(groups, labels), "count")
 
         levels = (*self._selection.by, by)

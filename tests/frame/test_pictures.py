@@ -227,6 +227,7 @@ def test_times_have_bins_of_time(zone):
     assert middle.tz is None if zone is None else str(middle.tz) == zone
     edges = [first, first + pd.Timedelta("30D"), last]
     assert p["when"].histogram(edges, epsilon=100).tolist() == [90, 910]
+    assert p["when"].histogram(edges[1:], epsilon=100).tolist() == [910]
     axes = p["when"].hist(bins=6, epsilon=100)
     assert [patch.get_height() for patch in axes.patches] == counts.tolist()
     assert axes.get_xlim()[0] < date2num(first.tz_localize(None)) + 1

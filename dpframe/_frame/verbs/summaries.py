@@ -174,7 +174,7 @@ def _percents(levels: Sequence[Fraction]) -> list[str]:
 
 
 def list_bounded(
-    frame: Tracked, bounds: object, kinds: Sequence[str] = ("number",)
+    frame: Measurable | Tracked, bounds: object, kinds: Sequence[str] = ("number",)
 ) -> list[Hashable]:
     """Return the columns of these kinds that have public bounds, declared or in ``bounds``."""
     selection = selection_of(frame)
