@@ -155,9 +155,9 @@ def _draw_groups(
     column: object,
     bins: object,
     density: object,
-    drawing: tuple[Any, Any, Any, Any],
+    drawing: tuple[object, object, object, object],
     bounds: BoundsLike,
-    words: Mapping[str, Any],
+    words: Mapping[str, object],
 ) -> Any:
     """Ask for the histograms of all groups in one release, and draw each on axes of its own.
 
@@ -205,7 +205,7 @@ def _read_picture(
     figsize: object,
     title: object,
     color: object,
-    words: Mapping[str, Any],
+    words: Mapping[str, object],
 ) -> Picture:
     """Read the arguments of a picture, and check them before anything is paid.
 
