@@ -250,11 +250,18 @@ class OutputGrid(AnswerLayout):
     computed: ClassVar[bool] = True
 
     def values(self, plan: Plan, raw: Raw) -> list[Array]:
-        """Return the columns: whole numbers where all are whole, as pandas has it."""
+        """Return the columns: whole numbers where all are whole, as pandas has it.
+
+        Numbers and times in one column are objects, as in pandas.
+        """
         found = [AGGREGATES[c.aggregate].value(get_noisy_sums(plan, raw, c)) for c in plan.cells]
         nothing = np.full(len(found[0]), math.nan)
         columns = []
         for column in zip(*self.cells, strict=True):
+            if _is_mixed(plan, column):
+                shown = [read_numbers(plan, raw, i) if i >= 0 else nothing for i in column]
+                columns.append(np.stack(align_units(shown), axis=1).ravel())
+                continue
             whole = all(i >= 0 and plan.cells[i].whole for i in column)
             numbers = [
                 (found[i] if i >= 0 else nothing).astype(object if whole else np.float64)
@@ -277,6 +284,14 @@ class OutputGrid(AnswerLayout):
         nothing = np.full(len(ends[0][0]), math.nan)
         columns = []
         for column in zip(*self.cells, strict=True):
+            if _is_mixed(plan, column):
+                pairs = [ends[i] if i >= 0 else (nothing, nothing) for i in column]
+                low, high = (
+                    np.stack(align_units([pair[side] for pair in pairs]), axis=1).ravel()
+                    for side in (0, 1)
+                )
+                columns.append((low, high))
+                continue
             cells = _find_cells_in_seconds(plan, column)
             kind: Any = (
                 ("datetime64[us]" if cells[0].origin else "timedelta64[us]")
@@ -319,6 +334,26 @@ class OutputGrid(AnswerLayout):
         group, line = divmod(row, len(self.cells))
         output = self.cells[line][column]
         return None if output < 0 else (group, output)
+
+    def show_in_zones(self, plan: Plan, columns: Sequence[Array]) -> list[ShownColumn]:
+        """Return the columns with their times in their zone: of objects each one, else the whole."""
+        places = list(zip(*self.cells, strict=True))
+        mixed = [_is_mixed(plan, place) for place in places]
+        if not any(mixed):
+            return super(OutputGrid, self).show_in_zones(plan, columns)
+        shown: list[ShownColumn] = []
+        for column, place, objects in zip(columns, places, mixed, strict=True):
+            origins = [plan.cells[i].origin if i >= 0 else "" for i in place]
+            zone = max(map(read_zone, origins))
+            if objects and zone:
+                rows = zip(column, origins * (len(column) // len(place)), strict=True)
+                moments = [
+                    make_moment(value, origin) if origin else value for value, origin in rows
+                ]
+                shown.append(np.array([*moments, None], dtype=object)[:-1])
+            else:
+                shown.append(_show_in_zone(column, zone) if zone else column)
+        return shown
 
     def to_json(self) -> Json:
         return {"cells": self.cells}
@@ -625,6 +660,11 @@ def _show_in_zone(moments: Array, zone: str) -> pd.api.extensions.ExtensionArray
 def _find_cells_in_seconds(plan: Plan, column: Sequence[int]) -> list[Cell]:
     """Return the outputs in a column of durations or of moments; nothing for other columns."""
     return [plan.cells[i] for i in column if i >= 0 and plan.cells[i].duration]
+
+
+def _is_mixed(plan: Plan, column: Sequence[int]) -> bool:
+    """Return whether some outputs in a column are durations or moments, and others are not."""
+    return len({(plan.cells[i].duration, plan.cells[i].origin) for i in column if i >= 0}) > 1
 
 
 def _multiply_deviations(squares: Floats) -> Floats:

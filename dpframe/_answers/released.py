@@ -18,6 +18,7 @@ import numpy as np
 from dpframe._answers.layout import AnswerLayout, read_layout
 from dpframe._ledger.store import unpack
 from dpframe._plans.aggregates import AGGREGATES, Cell
+from dpframe._plans.durations import has_moments
 from dpframe._plans.plan import Plan
 from dpframe._plans.sampling import NOISE, About
 from dpframe._plans.worth import (
@@ -207,7 +208,7 @@ def blank_noise(release: Release, layout: AnswerLayout) -> list[Array]:
         if not flag.any()
         else np.where(flag, column.dtype.type("NaT"), column)
         if column.dtype.kind in "mM"
-        else np.where(flag, math.nan, column.astype(np.float64))
+        else np.where(flag, math.nan, column if has_moments(column) else column.astype(np.float64))
         for flag, column in zip(released.noise, released.values, strict=True)
     ]
 

@@ -146,11 +146,12 @@ def use_own_names(text: str, of: Selection, asked: Hashable = None) -> str:
     others = {name: expr for name, expr in of.columns.items() if expr not in people}
     bounded = {name: expr.bounds(of.schema.bounds) is not None for name, expr in others.items()}
     numbers = [n for n, e in others.items() if e.kind in ("number", "bool")]
-    x = sorted([asked] if asked in others else numbers, key=lambda name: not bounded[name])
+    numbers.sort(key=lambda name: not bounded[name])
+    x = [asked] if asked in others else numbers
     keyed = {n: of.declared_keys(e) for n, e in others.items() if isinstance(e, Column)}
     grouping = [n for n, keys in keyed.items() if keys]
     fitting = {"x": x, "t": [n for n, e in others.items() if e.kind == "time"], "k": grouping}
-    pairs = {("x", "y"): [*x[:1], *(n for n in others if n not in x[:1])], ("a", "b"): grouping}
+    pairs = {("x", "y"): [*dict.fromkeys([*x[:1], *numbers, *others])], ("a", "b"): grouping}
     names: dict[str, Any] = {
         invented: known[0] for invented, known in fitting.items() if known and invented not in known
     }
