@@ -811,7 +811,7 @@ class Session:
         paid: LabelKey
         # Nothing is put on record, and digests would only take time.
         if self.accountant.place is None:
-            key, paid = (whole, repr(price)), (whole, encode(typed))  # a price is plain numbers
+            key, paid = (whole, encode(price)), (whole, encode(typed))
         else:
             question = digest(whole)
             key, paid = digest(question, price), digest(question, *typed)
