@@ -41,3 +41,13 @@ def let_complete() -> None:
         for allowed in ("allowed_getattr", "allowed_getitem"):
             allowed_types: set[Any] = getattr(policy, allowed, set())
             allowed_types.update(_FREE)
+    with suppress(ImportError):
+        # IPython adds the names of the class to those that dir() lists.
+        generics: Any = import_module("IPython.utils.generics")
+        generics.complete_object.register(PrivateFrame, _list_names)
+
+
+def _list_names(frame: PrivateFrame, words: list[str]) -> list[str]:
+    """Return those of some names that `dir` of a tracked frame lists."""
+    listed = set(dir(frame))
+    return [word for word in words if word in listed]

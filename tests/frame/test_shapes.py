@@ -548,7 +548,7 @@ def test_all_columns_of_groups_are_measured_where_none_is_named(df, p):
         .mean(epsilon=EXACT)
     )
     same(flat, numbers.groupby("state", as_index=False).mean())
-    with pytest.raises(BadType, match=r"p\.groupby\(\.\.\.\)\[\['x', 'y'\]\]"):
+    with pytest.raises(BadType, match=r"p\.groupby\(\.\.\.\)\[\['age', 'cost'\]\]"):
         p.assign(name=p["state"]).groupby("zone").mean()
 
 

@@ -13,7 +13,7 @@ import pandas as pd
 
 from dpframe import _expr, _validate
 from dpframe._answers import answer as _release
-from dpframe._errors import BadType, BadValue, MissingBounds
+from dpframe._errors import BadType, BadValue, MissingBounds, with_article
 from dpframe._expr import Expr
 from dpframe._frame.found import listed
 from dpframe._frame.selection import (
@@ -325,7 +325,9 @@ def _hull(
 def _row_wise(value: object) -> object:
     if isinstance(value, BoundColumn | str) or hasattr(value, "_eval_expression"):
         return value
-    raise BadType(f"the utility's function returned a {type(value).__name__}: {_ONE_ROW}")
+    raise BadType(
+        f"the utility's function returned {with_article(type(value).__name__)}: {_ONE_ROW}"
+    )
 
 
 def _fill_and_clip(expr: Expr, pair: Bounds) -> Expr:
@@ -366,7 +368,8 @@ def _candidates(argument: object) -> list[Any]:
         argument, pd.Series | pd.DataFrame | set | frozenset | str | bytes
     ) or not isinstance(argument, list | tuple | range | np.ndarray | pd.Index | Mapping):
         raise BadType(
-            f"candidates must be a public, ordered list, not a {type(argument).__name__}. Write them out, or list(...) them."
+            "candidates must be a public, ordered list, not "
+            f"{with_article(type(argument).__name__)}. Write them out, or list(...) them."
         )
     _validate.length(argument, "candidates")
     listed = [

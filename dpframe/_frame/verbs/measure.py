@@ -48,12 +48,13 @@ class Measurable(Askable):
         return ()
 
     def _columns_for(
-        self, column: object, aggregate: str, numeric_only: bool
+        self, column: object, aggregate: str, numeric_only: bool, verb: str | None = None
     ) -> tuple[Sequence[Any], bool]:
         """Return the columns that a verb measures, and whether the answer is of a single column.
 
         ``column`` is the one that was named, or EVERY. Of all columns, those that have no such
-        ``aggregate`` are refused, or left out with ``numeric_only``.
+        ``aggregate`` are refused, or left out with ``numeric_only``. ``verb`` is what a user wrote,
+        if that is not the aggregate.
         """
         if column is not EVERY:
             return (column,), True
@@ -67,13 +68,23 @@ class Measurable(Askable):
             name for name, e in columns.items() if e.kind not in kinds and name not in self._keyed
         ]
         if entry.needs_bounds and others:
-            receiver = "p.groupby(...)" if self._keyed else "p"
+            receiver, verb = "p.groupby(...)" if self._keyed else "p", verb or aggregate
             raise BadType(
                 f"column {others[0]!r} is of kind {columns[others[0]].kind}: only numbers have a "
-                f"{aggregate}. Name the columns, {receiver}[['x', 'y']].{aggregate}(), or take all "
-                f"that are numbers: {aggregate}(numeric_only=True)."
+                f"{verb}. Name the columns, {receiver}[{self._two_numbers}].{verb}(), or take all "
+                f"that are numbers: {verb}(numeric_only=True)."
             )
         return list(columns), False
+
+    @property
+    def _two_numbers(self) -> list[Hashable]:
+        """Two columns of numbers for a message, or fewer; those with bounds come first."""
+        selection = self._selection
+        people = selection.schema.unit.people
+        columns, bounds = selection.columns, selection.schema.bounds
+        numbers = [n for n in selection.numbers if columns[n] not in people]
+        numbers.sort(key=lambda n: (columns[n].kind == "bool", columns[n].bounds(bounds) is None))
+        return numbers[:2] or ["x", "y"]
 
     def _is_column(self, name: object) -> bool:
         return isinstance(name, Hashable) and name in self._selection.columns

@@ -152,16 +152,27 @@ def _percents(levels: Sequence[Fraction]) -> list[str]:
 
 def list_bounded_numbers(frame: Tracked, bounds: object) -> list[Hashable]:
     """Return the columns of numbers that have public bounds."""
-    bounds_by_name = selection_of(frame).by_column(bounds) if isinstance(bounds, Mapping) else {}
-    names = [
-        name
-        for name, expr in selection_of(frame).columns.items()
-        if expr.kind == "number"
-        and (name in bounds_by_name or expr.bounds(selection_of(frame).schema.bounds) is not None)
-    ]
-    if not names:
+    columns = selection_of(frame).columns
+    numbers = [name for name, expr in columns.items() if expr.kind == "number"]
+    return _list_bounded(frame, numbers, bounds)
+
+
+def _list_bounded(
+    asking: Measurable, columns: Sequence[Hashable], bounds: object
+) -> list[Hashable]:
+    """Return those of some columns of numbers that have public bounds, declared or given."""
+    selection = selection_of(asking)
+    given = selection.by_column(bounds) if isinstance(bounds, Mapping) else {}
+    declared, people = selection.schema.bounds, selection.schema.unit.people
+    exprs = {name: selection.expr(name) for name in columns}
+    names = [n for n, expr in exprs.items() if n in given or expr.bounds(declared) is not None]
+    numbers = [n for n, expr in exprs.items() if expr.kind == "number"]
+    if not names or (numbers and not {*names} & {*numbers}):
+        lacking = next((n for n in numbers if exprs[n] not in people), "x")
         raise MissingBounds(
-            "no column of numbers has public bounds: bounds={'age': (0, 110)} here, or open(..., bounds={...}) once."
+            f"no column of numbers has public bounds: bounds={{{lacking!r}: (lower, upper)}} here, "
+            "or "
+            "open(..., bounds={...}) once."
         )
     return names
 
@@ -364,7 +375,12 @@ def matrix(
     ``kind`` is the layout that makes it: `OutputGrid` for covariances, or `CorrelationTable`.
     ``payment`` are the arguments of the price.
     """
-    names, _ = asking._columns_for(EVERY, "var", check_payment(payment).get("numeric_only") is True)
+    verb = "cov" if kind is OutputGrid else "corr"
+    numeric_only = check_payment(payment).get("numeric_only") is True
+    names, _ = asking._columns_for(EVERY, "var", numeric_only, verb)
+    chosen = selection_of(asking).listed or isinstance(names, tuple)  # a tuple, by groups
+    if numeric_only and not chosen:
+        names = _list_bounded(asking, names, bounds)
     outs, cells = pairs_of(selection_of(asking), names, min_periods, ddof, bounds)
     index, layout = pd.Index(list(names), tupleize_cols=False), kind(cells)
     return ask_outputs(
