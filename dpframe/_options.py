@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
+from typing import ClassVar
 
 from dpframe import _pandas, _validate
 from dpframe._errors import BadType, did_you_mean
@@ -16,7 +17,7 @@ class Options:
 
     >>> import dpframe
     >>> dpframe.options
-    options: extend_pandas=True
+    options: display='interval', extend_pandas=True
     >>> with dpframe.options(extend_pandas=False):
     ...     dpframe.options.extend_pandas
     False
@@ -25,6 +26,21 @@ class Options:
     """
 
     __slots__ = ()
+
+    _display: ClassVar[str] = "interval"
+
+    @property
+    def display(self) -> str:
+        """Choice of how answers are shown: ``"interval"``, as ``4751 ± 320``, or ``"plain"``.
+
+        Half of the 95 % interval of the noise stands behind ±, and the digits are those that the
+        noise leaves. ``"plain"`` shows the digits of pandas. Both mark noise.
+        """
+        return Options._display
+
+    @display.setter
+    def display(self, value: str) -> None:
+        Options._display = _validate.choice(value, "display", ("interval", "plain"))
 
     @property
     def extend_pandas(self) -> bool:
@@ -60,7 +76,7 @@ class Options:
                 setattr(self, name, value)
 
     def __repr__(self) -> str:
-        return f"options: extend_pandas={self.extend_pandas}"
+        return f"options: display={self.display!r}, extend_pandas={self.extend_pandas}"
 
 
 options: Options = Options()

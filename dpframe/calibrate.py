@@ -334,8 +334,11 @@ def mean_n(
         raise BadValue(f"mechanism {mechanism!r} needs a positive delta, such as delta=1e-6.")
 
     def count_people(share: float) -> float:
-        """Return the people needed if the noise has this share of the allowed failures. It is the n
-        at which c/n + h/sqrt(n) = alpha."""
+        """Return the people needed if the noise has this share of the risk.
+
+        With n people the noise is at most c/n, and the sampling error at most h/sqrt(n). The result
+        is the n at which they add up to alpha.
+        """
         c = min(scale * reach(k, share * beta) for scale, reach in noises)
         h = math.sqrt(math.log(2 * k / ((1 - share) * beta)) / 2) if sampled else 0.0
         return ((h + math.sqrt(h * h + 4 * a * c)) / (2 * a)) ** 2

@@ -8,6 +8,7 @@ a budget (``df.dp.budget.plot()``): as bars with error bars, bins to scale, or l
 
 from __future__ import annotations
 
+import textwrap
 from collections.abc import Iterable, Sequence
 from importlib import import_module
 from itertools import cycle
@@ -241,6 +242,7 @@ BLUE, LIGHT = "#0072b2", "#cfd8dc"
 COLORS = (BLUE, "#e69f00", "#009e73", "#cc79a7", "#56b4e9", "#d55e00", "#f0e442", "#000000")
 # The number of spreads of the values, or of usual bands, beyond which bands leave the picture.
 REACH = 3.0
+_CAPTION = 72  # letters in a line of a caption
 NOISE = "only noise"  # the name of what is hollow, in legends
 CUT = 3.0  # the number of budgets beyond which a bar is cut
 
@@ -459,6 +461,19 @@ def panels_for(n: int, ax: object, size: tuple[float, float] | None = None) -> P
     return _check_panels(ax, n, f"ax= takes {n} axes here, one for each column.")
 
 
+def add_caption(axes: Axes | Panels, text: str) -> None:
+    """Write what an answer leaves out above its axes, in small letters on the right side.
+
+    Of several axes the first ones have it. Without ``text`` nothing is written.
+    """
+    first: Axes = axes.ravel()[0] if isinstance(axes, np.ndarray) else axes
+    if not text:
+        return
+    if title := first.get_title().rstrip("\n"):
+        first.set_title(f"{title}\n")  # an empty line, in which the caption stands
+    first.set_title(textwrap.fill(text, _CAPTION), loc="right", fontsize="x-small")
+
+
 def _check_panels(ax: object, n: int, problem: str) -> Panels:
     """Return ``n`` axes that are given; refuse another number of them."""
     panels: Panels = np.array(ax, dtype=object).ravel()
@@ -580,6 +595,14 @@ def _hollow_noise(
     legends = [one for axes in figure.axes if (one := axes.get_legend()) is not None]
     if legend and all(text.get_text() != NOISE for one in legends for text in one.get_texts()):
         _add_noise_to_legend(ax, bool(lines))
+
+
+def hatch_boxes(ax: Axes, boxes: Sequence[Any]) -> None:
+    """Draw the boxes of a box plot that are noise hollow and hatched, and say so in the legend."""
+    for box in boxes:
+        box.set(edgecolor=box.get_facecolor(), facecolor="none", hatch="////", linewidth=1)
+    if boxes:
+        _add_noise_to_legend(ax, False)
 
 
 def _add_noise_to_legend(ax: Axes, rings: bool) -> None:

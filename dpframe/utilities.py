@@ -48,7 +48,7 @@ class Utility(ABC):
     """A utility whose sensitivity is a theorem: `choose` takes it as it is."""
 
     @abstractmethod
-    def scored(self, frame: UtilityColumns, candidates: Sequence[object]) -> Scored:
+    def describe_question(self, frame: UtilityColumns, candidates: Sequence[object]) -> Scored:
         """Return the question that this utility makes of a frame and public candidates."""
 
 
@@ -58,7 +58,7 @@ class _Revenue(Utility):
 
     column: Any
 
-    def scored(self, frame: UtilityColumns, candidates: Sequence[object]) -> Scored:
+    def describe_question(self, frame: UtilityColumns, candidates: Sequence[object]) -> Scored:
         """Return the question for the candidate price with the largest revenue; ``candidates`` are
         the prices."""
         expr, name = _read_numbers(frame, self.column, "revenue")
@@ -84,7 +84,7 @@ class _Distance(Utility):
     column: Any
     bounds: Any
 
-    def scored(self, frame: UtilityColumns, candidates: Sequence[object]) -> Scored:
+    def describe_question(self, frame: UtilityColumns, candidates: Sequence[object]) -> Scored:
         """Return the question for the candidate point that is nearest to everybody's values."""
         expr, name = _read_numbers(frame, self.column, "distance")
         pair = frame.bounds(expr, name, self.bounds)

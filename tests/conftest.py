@@ -6,6 +6,7 @@
 | ``pytest --slow only`` | what that leaves out; of a test with many cases others each day |
 | ``pytest --slow only --whole`` | all that the first line leaves out |
 | ``pytest --slow too`` | both |
+| ``pytest --listed FILE`` | the tests that the file names: those that a lighter run has skipped |
 | ``pytest -m extras`` | of the first line those that need what an extra brings, or a server |
 | ``pytest -m slow`` | the tests marked ``slow`` or ``scaled``, in full, with true randomness |
 | ``pytest tests/test_x.py::test_y`` | that test, however slow it is |
@@ -71,6 +72,8 @@ def pytest_addoption(parser):
     parser.addoption("--skipped-to", default=None, help=words)
     words = "run the tests in this file alone, slow ones too; may be given more than once"
     parser.addoption("--listed", action="append", default=[], help=words)
+    words = "with --listed: also what the default run has of this folder"
+    parser.addoption("--besides", default=None, help=words)
 
 
 class Absent:
@@ -100,6 +103,10 @@ def pytest_configure(config):
     config.pluginmanager.register(Absent())
     config.pluginmanager.register(Figures())
     config.pluginmanager.register(Everywhere())
+    if config.getoption("listed"):
+        names = skipped.read_names(config.getoption("listed"))
+        folders = [config.rootpath / one for one in [config.getoption("besides")] if one]
+        config.pluginmanager.register(skipped.Listed(names, config.rootpath, folders))
     config.pluginmanager.register(budget.Durations(config.getoption("durations_to")))
     if config.getoption("skipped_to") is not None:
         config.pluginmanager.register(skipped.Skipped(config.getoption("skipped_to")))
@@ -137,15 +144,24 @@ def left_out(items) -> set:
     return slow
 
 
+def kind_of(item) -> str:
+    """Return the name of the test of a case, the same in all classes that inherit the test."""
+    function = getattr(item, "function", None)
+    if function is None:
+        return budget.test_of(item.nodeid)
+    return f"{function.__module__}.{function.__qualname__}"
+
+
 def share_of_day(items, day: int) -> set:
     """Return the slow cases of a day: of a test with many, some others each day.
 
     So a push waits for `SHARE` cases of a kind or for `SHARE_SECONDS`, but for one at least, and
-    every case has its turn.
+    every case has its turn. Those of a test that several classes inherit are cases of one test.
+    Tests marked ``daily`` have all their slow cases each day.
     """
     tests = defaultdict(list)
     for item in items:
-        tests[budget.test_of(item.nodeid)].append(item)
+        tests[kind_of(item)].append(item)
     chosen, listed = set(), budget.slow_list()
     for group in tests.values():
         group.sort(key=hash_of)
@@ -153,6 +169,7 @@ def share_of_day(items, day: int) -> set:
         turns = min(
             len(group), max(math.ceil(len(group) / SHARE), math.ceil(seconds / SHARE_SECONDS))
         )
+        turns = 1 if group[0].get_closest_marker("daily") else turns
         chosen |= set(group[day % turns :: turns])
     return chosen
 
@@ -167,10 +184,20 @@ def leave(config, items, away) -> None:
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(config, items):
     """Leave out slow tests, unless they are asked for by an option, a mark or their names."""
-    wanted, listed = config.getoption("slow"), skipped.read_names(config.getoption("listed"))
+    wanted = config.getoption("slow")
     if config.getoption("listed"):
-        away = [item for item in items if not skipped.is_listed(item.nodeid, listed)]
-        leave(config, items, away)
+        names, besides = skipped.read_names(config.getoption("listed")), config.getoption("besides")
+        slow = left_out(items) if besides else set(items)
+        leave(
+            config,
+            items,
+            [
+                item
+                for item in items
+                if not skipped.is_listed(item.nodeid, names)
+                and not (item not in slow and item.nodeid.startswith(f"{besides}/"))
+            ],
+        )
     elif in_full(config):
         for item in items:
             if item.get_closest_marker("scaled"):
@@ -264,6 +291,17 @@ def postgres():
     reason = missing()
     if reason is not None:
         pytest.skip(reason)
-    server = Postgres()
-    yield server
-    server.remove()
+    one = Postgres()
+    yield one
+    one.remove()
+
+
+@pytest.fixture(scope="module")
+def server():
+    """A PostgreSQL server of one file of tests, which may end all connections to it."""
+    reason = missing()
+    if reason is not None:
+        pytest.skip(reason)
+    one = Postgres()
+    yield one
+    one.remove()

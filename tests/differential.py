@@ -9,8 +9,8 @@ outputs are compared::
     PYTHONPATH=.         python tests/differential.py ask questions.jsonl > after.txt
     diff before.txt after.txt
 
-``write`` needs the package of its own checkout. ``ask`` uses public names alone, and modules of
-this folder that do not import the package. So it runs with the package of any checkout.
+``write`` needs the package of its own checkout. ``ask`` uses public names of the package alone. So
+it runs with the package of any checkout.
 
 Randomness is a stream of bytes that follows from the case, the line, and the number of bytes in a
 call. Equal integers with equal noise are equal answers: the lines show the integers. The records
@@ -131,120 +131,6 @@ class Opened:
             self.frame = frames.frame_of(table.rows(0, (0,)), table.columns, people)
             self.words = ", ".join(f"{name}={value!r}" for name, value in words.items())
             self.lines = case["lines"]
-
-
-def names() -> dict[str, Any]:
-    """Return the names that lines use, defined here by public names of the package alone."""
-    import datetime
-    from decimal import Decimal
-
-    import numpy as np
-    import pandas as pd
-
-    from dpframe import DPError
-    from dpframe.learn import LinearRegression, LogisticRegression
-    from dpframe.utilities import distance, revenue
-    from tests.fuzz.cells import LONG, flat
-
-    class Impossible(DPError):
-        """What the generator wrote is no table."""
-
-    def table(name: Any, keys: Any, values: Any, dtype: Any) -> pd.DataFrame:
-        listed = list(keys)
-        try:
-            column = (
-                pd.Series(flat(listed), dtype=object)
-                if dtype is object
-                else pd.Series(listed, dtype=dtype)
-            )
-            return pd.DataFrame({name: column, "looked": list(values)[: len(listed)]})
-        except Exception:
-            raise Impossible from None
-
-    def public(name: Any, twice: bool = False) -> pd.DataFrame:
-        keys = ["a", "b", "c", "u", "d"] * (1 + twice)
-        return pd.DataFrame({name: keys, "looked": [0.5 * i for i in range(len(keys))]})
-
-    def person(p: Any) -> list[Any]:
-        return ["id"] if "id" in list(p.columns) else []
-
-    def part(p: Any, number: int) -> Any:
-        numbers = [
-            n
-            for n in p.columns
-            if n not in person(p) and pd.api.types.is_numeric_dtype(p.dtypes[n])
-        ]
-        return p.melt(
-            id_vars=person(p),
-            value_vars=numbers[:1],
-            var_name=f"v{number}",
-            value_name=f"y{number}",
-        )
-
-    def listed(p: Any, name: Any) -> Any:
-        return p[[*person(p), name]].explode(name, dtype="str", max_rows=64, max_groups=64)
-
-    def own_row(p: Any, rows: int = 1) -> Any:
-        (who,) = person(p) or ["id"]
-        return p.groupby(who).head(rows)
-
-    def inserted(p: Any, column: Any) -> Any:
-        q = p.copy()
-        q.insert(0, "inserted", column)
-        return q
-
-    def popped(p: Any, name: Any) -> Any:
-        q = p.copy()
-        q.pop(name)
-        return q
-
-    def batch(p: Any, ask: Any) -> list[Any]:
-        with p.plan_ahead() as planned:
-            places = ask(planned)
-        return [place.answer for place in places]
-
-    def same(d: Any) -> Any:
-        return d
-
-    def copied(d: Any) -> Any:
-        return d.copy()
-
-    def first_column(d: Any) -> Any:
-        return d[[*d.columns[: max(1, d.shape[1] - 1)]]] if "id" not in d else d
-
-    def numbered(d: Any) -> Any:
-        return d.assign(one=1)
-
-    def filtered(d: Any) -> Any:
-        return d[np.ones(len(d), dtype=bool)]
-
-    def doubled(d: Any) -> Any:
-        return d.loc[d.index.repeat(2)] if "id" in d else d
-
-    def sliced(d: Any) -> Any:
-        return d.iloc[:, ::-1]
-
-    helpers = (
-        *(table, public, person, part, listed, own_row, inserted, popped, batch, same, copied),
-        *(first_column, numbered, filtered, doubled, sliced),
-    )
-    return {
-        **{helper.__name__: helper for helper in helpers},
-        "pd": pd,
-        "np": np,
-        "nan": np.nan,
-        "inf": np.inf,
-        "TWO": 2,
-        "LONG": LONG,
-        "Decimal": Decimal,
-        "Timestamp": pd.Timestamp,
-        "datetime": datetime,
-        "Interval": pd.Interval,
-        "distance": distance,
-        "revenue": revenue,
-        "LinearRegression": LinearRegression,
-        "LogisticRegression": LogisticRegression,
-    }
 
 
 # Facts --------------------------------------------------------------------------------------------
@@ -381,7 +267,8 @@ def records_of(path: Path, after: int, texts: bool) -> tuple[int, list[Any]]:
 
 def ask(path: str, texts: bool, only: str | None, first: int, count: int | None) -> Iterator[str]:
     """Ask all questions of a file, and yield a line for each."""
-    known = names()
+    from tests.fuzz.names import NAMES
+
     with open(path, encoding="utf-8") as file:
         cases = [json.loads(line) for line in file]
     for case in cases[first : None if count is None else first + count]:
@@ -392,7 +279,7 @@ def ask(path: str, texts: bool, only: str | None, first: int, count: int | None)
             opened = Opened(case, folder)
             if only is not None and not only.startswith(f"{opened.key}:"):
                 continue
-            yield from ask_case(opened, known, texts, only)
+            yield from ask_case(opened, NAMES, texts, only)
         finally:
             shutil.rmtree(folder)
 

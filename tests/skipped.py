@@ -2,7 +2,8 @@
 
 A run without the extras skips what needs them. With ``--skipped-to FILE`` it writes the names of
 these tests, and of files that it could not import without them. ``--listed FILE`` runs no other
-tests, slow ones too: `.ci/extras` installs the extras and runs what `.ci/run` has skipped so far.
+tests, slow ones too, and reads no other files: `.ci/extras` installs the extras and runs what
+`.ci/run` has skipped so far.
 """
 
 from __future__ import annotations
@@ -30,6 +31,19 @@ class Skipped:
         if not hasattr(session.config, "workerinput"):
             self.path.parent.mkdir(parents=True, exist_ok=True)
             self.path.write_text("".join(f"{name}\n" for name in sorted(self.names)), "utf-8")
+
+
+class Listed:
+    """Plugin that reads no file of tests but those of listed names, and those in some folders."""
+
+    def __init__(self, names: set[str], root: Path, folders: list[Path]):
+        self.files = {root / name.partition("::")[0] for name in names}
+        self.folders = folders
+
+    def pytest_ignore_collect(self, collection_path: Path) -> bool | None:
+        if collection_path.is_dir() or collection_path in self.files:
+            return None
+        return None if any(map(collection_path.is_relative_to, self.folders)) else True
 
 
 def read_names(paths: list[str]) -> set[str]:

@@ -8,7 +8,7 @@ from types import SimpleNamespace
 import pytest
 
 from tests import budget, skipped
-from tests.conftest import SHARE, left_out, share_of_day
+from tests.conftest import SHARE, kind_of, left_out, share_of_day
 
 
 @dataclass(frozen=True)
@@ -18,6 +18,11 @@ class Item:
 
     def get_closest_marker(self, name: str) -> pytest.Mark | None:
         return self.marks.get(name)
+
+
+@dataclass(frozen=True)
+class Inherited(Item):
+    function: object = None
 
 
 SLOW = {"slow": pytest.mark.slow.mark}
@@ -135,6 +140,36 @@ def test_share_of_a_day_takes_no_more_than_its_seconds_or_one_case(monkeypatch):
     assert [len(day & {*slow}) for day in days] == [1, 1, 1]
     assert [len(day & {*quick}) for day in days] == [4, 3, 3]
     assert set().union(*days) == {*slow, *quick}
+
+
+def test_share_of_a_day_has_all_cases_of_daily_tests(monkeypatch):
+    monkeypatch.setattr(budget, "slow_list", lambda: {"tests/a.py::test_b": 9.0})
+    daily = {"daily": pytest.mark.daily.mark}
+    items = [Item(f"tests/a.py::test_b[{i}]", daily) for i in range(3)]
+    assert share_of_day(items, 1) == {*items}
+
+
+def test_share_of_a_day_counts_cases_of_classes_that_inherit_a_test_as_cases_of_one(monkeypatch):
+    def test_b() -> None: ...
+
+    cases = [f"tests/{file}.py::Test{name}::test_b" for file in "ab" for name in "XY"]
+    monkeypatch.setattr(budget, "slow_list", lambda: dict.fromkeys(cases, 9.0))
+    items = [Inherited(case, function=test_b) for case in cases]
+    assert len({kind_of(item) for item in items}) == 1
+    days = [share_of_day(items, day) for day in range(4)]
+    assert [len(day) for day in days] == [1, 1, 1, 1]
+    assert set().union(*days) == {*items}
+    assert kind_of(Item("dpframe/a.py::dpframe.a.b[x]")) == "dpframe/a.py::dpframe.a.b"
+
+
+def test_listed_tests_are_looked_for_in_their_own_files(tmp_path):
+    names = {"tests/a.py::test_b[x y]", "tests/e.py"}
+    plugin = skipped.Listed(names, tmp_path, [tmp_path / "tests" / "engines"])
+    (tmp_path / "tests").mkdir()
+    for read in ("tests/a.py", "tests/e.py", "tests/engines/f.py", "tests"):
+        assert plugin.pytest_ignore_collect(tmp_path / read) is None
+    for left in ("tests/b.py", "dpframe/a.py"):
+        assert plugin.pytest_ignore_collect(tmp_path / left) is True
 
 
 def test_skipped_tests_are_written_and_found_again(tmp_path):

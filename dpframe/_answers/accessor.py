@@ -12,23 +12,27 @@ from dpframe import _pandas, _validate
 from dpframe import plot as _plot
 from dpframe._answers.answer import column, make_table, table
 from dpframe._answers.arguments import explain_arguments
-from dpframe._answers.computed import UnchangedAnswer, match_answer, read_answer
+from dpframe._answers.arithmetic import RELEASED
+from dpframe._answers.computed import ComputedTable, UnchangedAnswer, match_answer, read_answer
 from dpframe._answers.counterparts import ReadingKind, read_plan
 from dpframe._answers.estimate import describe_plans, get_only_plan, list_limits, make_title
 from dpframe._answers.layout import OutputColumns, OutputRows, OutputSeries
-from dpframe._answers.matching import MatchedAnswer
-from dpframe._answers.operators import TableOperators
+from dpframe._answers.matching import CHANGED, MatchedAnswer
 from dpframe._answers.population import (
+    ERRORS,
     GroupDifference,
     check_coverage,
     compute_difference,
     find_rank_error,
     refuse_shared_groups,
 )
+from dpframe._answers.receipts import LINE, get_receipt
+from dpframe._answers.selection import AnswerSelection
 from dpframe._answers.table import ShownAnswer, Tabular
+from dpframe._answers.table_verbs import TableVerbs
 from dpframe._errors import BadType, BadValue, NotOffered
 from dpframe._plans.aggregates import AGGREGATES
-from dpframe._plans.plan import Cost, Plan, has_only_choices, refuse_choices
+from dpframe._plans.plan import Cost, Plan, has_no_intervals, refuse_choices
 from dpframe._plans.worth import NoiseRule
 from dpframe._questions.question import Release
 from dpframe._types import Ends, PandasAnswer
@@ -37,12 +41,22 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 
-class Answer(TableOperators, Tabular):
+class Answer(AnswerSelection, TableVerbs, Tabular):
     """``answer.dp`` of a released Series or DataFrame, or of one that was made of answers."""
 
     def __init__(self, answer: PandasAnswer, text: str):
+        """Read the receipt ``text`` of an answer; refuse an answer with changed numbers."""
         self._answer, self._text = answer, text
-        self._numbers = read_answer(answer, text)
+        try:
+            self._numbers = read_answer(answer, text)
+        except BadValue as reason:
+            line = get_receipt(answer, LINE)
+            if line is None or reason.args != (CHANGED,):
+                raise
+            raise BadValue(
+                "pandas computed this from an answer, and does not know whether the other operand "
+                f"has noise: write {line}, which keeps intervals."
+            ) from None
 
     @property
     def plans(self) -> tuple[Plan, ...]:
@@ -78,7 +92,7 @@ class Answer(TableOperators, Tabular):
         return self._read_behind("count")
 
     @property
-    def sum(self) -> PandasAnswer:
+    def total(self) -> PandasAnswer:
         """The sum of the values behind each mean, read off the same release at no cost."""
         return self._read_behind("sum")
 
@@ -88,7 +102,8 @@ class Answer(TableOperators, Tabular):
         They are read off the integers of the same release, so they are free. Refuse an answer in
         which they have no place.
         """
-        numbers, answer = self._get_unchanged_answer(f".dp.{kind}"), self._answer
+        verb = "total" if kind == "sum" else kind
+        numbers, answer = self._get_unchanged_answer(f".dp.{verb}"), self._answer
         released, cells = numbers.released, numbers.cells
         plan, places = read_plan(released.plan, kind, cells)
         raw, order, layout = released.raw, released.order, released.layout
@@ -107,7 +122,7 @@ class Answer(TableOperators, Tabular):
         raise NotOffered(
             f"the {kind} behind this answer has no place in its shape. Ask the groups without "
             "as_index=False, or a table in which each number has one: "
-            f"p.groupby('k')['x'].mean().dp.{kind}."
+            f"p.groupby('k')['x'].mean().dp.{verb}."
         )
 
     def interval(
@@ -121,16 +136,20 @@ class Answer(TableOperators, Tabular):
         a sample says of a population too, as `Estimate.interval` has it. Means, shares, counts and
         quantiles have such intervals, and others NaN.
 
-        Choices such as medians have NaN beside other numbers. But several levels that were chosen
-        in one release bound each other where the number of values is known. Give ``n``, a public
-        number or a released count, whose lower end is taken; for groups give the smallest. A
-        column that is taken from a table keeps its interval.
+        Those of chosen quantiles are read off the counts around them. Several levels that were
+        chosen in one release also bound each other where the number of values is known. Give ``n``,
+        a public number or a released count, whose lower end is taken; for groups give the smallest.
+        A column that is taken from a table keeps its interval.
         """
         level = _validate.level(level)
         pairs = self._find_ends(level, _validate.flag(at_once, "at_once"), of, n)
         answer, numbers = self._answer, self._numbers
+        columns = pd.Index(["lower", "upper"], name=ERRORS[of])
         parts = [
-            pd.DataFrame({"lower": low, "upper": high}, index=answer.index) for low, high in pairs
+            pd.DataFrame(dict(zip(columns, ends, strict=True)), index=answer.index).set_axis(
+                columns, axis=1
+            )
+            for ends in pairs
         ]
         if isinstance(answer, pd.DataFrame) and numbers.labelled:
             return _pandas.concat(parts, axis=1, keys=list(answer.columns[numbers.keys :]))
@@ -181,9 +200,9 @@ class Answer(TableOperators, Tabular):
         A number is noise where half its 95 % interval is more than half of the number. It is noise
         too where the interval is half of what is possible or more: the bounds of a mean, -1 to 1
         for a correlation. A number with bounds that is near zero is compared with a tenth of them.
-        A number that was computed from answers is compared with itself alone. A choice has no
-        interval. It is noise only where it may be off by half of the values of its group, as the
-        same release counts them. ``open(reliable=)`` takes another part than a half
+        A number that was computed from answers is compared with itself alone. A quantile that was
+        chosen is noise too where it may be off by half of the values of its group, as the same
+        release counts them. ``open(reliable=)`` takes another part than a half
         (docs/guarantees/intervals.md#noise-is-flagged).
 
         >>> df = pd.DataFrame({"age": [30.0, 41.0] * 500, "state": ["CA"] * 1000})
@@ -225,6 +244,16 @@ class Answer(TableOperators, Tabular):
             of,
         )
 
+    @property
+    def rule(self) -> str:
+        """The rule that the intervals follow, in words; of several columns each rule once."""
+        source = self._numbers.source if isinstance(self._numbers, MatchedAnswer) else None
+        return "; ".join(source.rules) if isinstance(source, ComputedTable) else RELEASED
+
+    @property
+    def _pandas(self) -> PandasAnswer:
+        return self._answer
+
     def _match(self) -> MatchedAnswer:
         """Return which released number each cell is."""
         if isinstance(self._numbers, MatchedAnswer):
@@ -248,7 +277,8 @@ class Answer(TableOperators, Tabular):
 
         ``level`` is the confidence of the interval.
 
-        The result has ``estimate``, ``lower`` and ``upper``. The first and the second are labels of
+        The result has ``estimate``, ``lower`` and ``upper``, and says which error the interval
+        covers: the noise alone unless ``of`` says otherwise. That is no test. The first and the second are labels of
         a Series. With ``of="population"`` it covers the sampling error of both groups, as
         `interval` has it. It is shorter than what the two intervals say, since both would have to
         fail at once (docs/guarantees/population.md#differences).
@@ -285,9 +315,10 @@ class Answer(TableOperators, Tabular):
 
         Groups are bars with error bars, a histogram has bins to scale, and times and quantiles are
         a line with a band; or the ``kind`` asked for: ``"bar"``, ``"barh"``, ``"hist"`` or
-        ``"line"``. Error bars are `interval` at ``level``, with ``at_once`` for all together;
-        quantiles that were chosen have no error bars. Numbers that are noise, as `reliable` says,
-        are hollow: bars are hatched, on a line points are rings, and the legend says so. The
+        ``"line"``. Error bars are `interval` at ``level``, with ``at_once`` for all together.
+        Numbers that are noise, as `reliable` says,
+        are hollow: bars are hatched, on a line points are rings, and the legend says so. What limits
+        and clips have left out stands above. The
         columns of a table have axes each, which come as an array, with ``subplots=True``, or if
         some are counts and others means, say; ``subplots=False`` and ``ax=`` put them into one.
         ``y=`` names columns to draw. Other words go to pandas. It draws what was released and costs
@@ -313,8 +344,8 @@ class Answer(TableOperators, Tabular):
         level = _validate.level(level)
         together = _validate.flag(at_once, "at_once")
         name = answer.name if isinstance(answer, pd.Series) else None
-        ends = [] if has_only_choices(cells) else numbers.ends(level, together)
-        return _plot.draw_answer(
+        ends = [] if has_no_intervals(cells) else numbers.ends(level, together)
+        drawn = _plot.draw_answer(
             answer,
             _plot.Marks.stack(ends, numbers.noise),
             kind=kind,
@@ -325,6 +356,8 @@ class Answer(TableOperators, Tabular):
             options=kwargs,
             apart=isinstance(answer, pd.DataFrame) and len({c.aggregate for c in cells}) > 1,
         )
+        _plot.add_caption(drawn, list_limits(self.plans))
+        return drawn
 
     def __repr__(self) -> str:
         """Show what was asked, its price, and the methods that explain the answer."""

@@ -20,9 +20,9 @@ from dpframe._answers.layout import (
     QuantileRows,
     ShownColumn,
 )
-from dpframe._answers.marks import AnswerFrame, AnswerSeries, is_noteworthy
+from dpframe._answers.marks import AnswerFrame, AnswerSeries
 from dpframe._answers.receipts import ANSWER, attach_receipt, seal_columns
-from dpframe._answers.released import blank_noise
+from dpframe._answers.released import blank_noise, warn_of_noise
 from dpframe._groups.keys import Keys
 from dpframe._plans.aggregates import Output
 from dpframe._plans.durations import check_alike
@@ -57,9 +57,8 @@ def column(
     (shown,) = layout.show_in_zones(release.plan, [data])
     if order is not None:
         shown, index = shown[order], index[order]
-    noteworthy = is_noteworthy(release, layout, values)
-    make: Callable[..., Series] = AnswerSeries if noteworthy else pd.Series
-    answer = make(shown, index=index.view(), name=name)
+    warn_of_noise(release, layout, values)
+    answer = AnswerSeries(shown, index=index.view(), name=name)
     attach_receipt(answer, release, layout, [shown], None, index, order)
     return answer
 
@@ -113,7 +112,7 @@ def with_keys(answer: PandasType, keys: Sequence[Keys | None]) -> PandasType:
         only = keys[0]  # several places in one column share their list
         assert only is not None
         taken = only.index.take(answer.to_numpy()).array
-        shown: Series | pd.DataFrame = pd.Series(taken, index=answer.index, name=answer.name)
+        shown: Series | pd.DataFrame = AnswerSeries(taken, index=answer.index, name=answer.name)
         arrays = [shown.to_numpy()]
     else:
         shown = answer.copy()
@@ -164,9 +163,9 @@ def table(release: Release, index: Index, columns: Sequence[Hashable]) -> pd.Dat
     ]
     if any(column.dtype.kind == "M" for column in found):
         data = layout.show_in_zones(release.plan, found)
-    kind = AnswerFrame if is_noteworthy(release, layout, values) else pd.DataFrame
+    warn_of_noise(release, layout, values)
     # Nobody else has these arrays, so that pandas need not copy them.
-    answer = kind(dict(enumerate(data)), index=index.view(), copy=False)
+    answer = AnswerFrame(dict(enumerate(data)), index=index.view(), copy=False)
     if all(type(label) is str for label in columns):  # 1 and True would be one entry
         answer.columns = _make_labels(cast("tuple[str, ...]", tuple(columns))).view()
     else:  # as pandas makes them of a dict
@@ -194,8 +193,8 @@ def make_table(
             for column in found
         ],
     )
-    kind = AnswerFrame if is_noteworthy(release, layout, values) else pd.DataFrame
-    answer = kind(dict(enumerate(data)), index=index.view())
+    warn_of_noise(release, layout, values)
+    answer = AnswerFrame(dict(enumerate(data)), index=index.view())
     answer.columns = columns.view()
     attach_receipt(answer, release, layout, data, list(answer.columns), index)
     return answer

@@ -20,21 +20,30 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, Self, TypeAlias, Ty
 import numpy as np
 from numpy.typing import NDArray
 
+from dpframe._answers.forms import PARTS, NoiseInterval, Unfit, enclose_by_noises
+from dpframe._answers.rowsteps import RowStep, pick
+from dpframe._plans.worth import LEVEL
 from dpframe._types import Places
 
 if TYPE_CHECKING:
+    from dpframe._answers.noises import LeafForm
     from dpframe._plans.aggregates import Cell
     from dpframe._plans.plan import Plan
 
 Value: TypeAlias = Any  # a number, or an array of numbers
 Pair = tuple[Value, Value]  # the lower and the upper end of an interval
 T = TypeVar("T")
+T_co = TypeVar("T_co", covariant=True)
 
 # Whole numbers beyond it are not doubles, and ends of intervals are doubles. A calculation with one
 # gives a plain number.
 LARGEST = 2**53
 # The number of steps beyond which a loop gives plain numbers: each turn takes longer than the last.
 LONGEST = 256
+
+# Rules of intervals; `forms` has others.
+RELEASED = "the law of the noise in each released number"
+ONE = "the interval of one released number, and what it becomes"
 
 
 class Leaf(Protocol):
@@ -64,6 +73,9 @@ class Leaf(Protocol):
 
     def deviation(self) -> Value | None:
         """Return the standard deviation of the noise; None, or NaN, if none can be stated."""
+
+    def form(self) -> LeafForm | None:
+        """Return it as sums of noisy integers, or ratios of these; None if it is neither."""
 
     def flag_noise(self, size: int) -> NDArray[np.bool_]:
         """Return which of its numbers are noise; of a single number, ``size`` times the same."""
@@ -136,9 +148,17 @@ def _divide_lines(one: Line, two: Line) -> Line:
     return _BENT if np.any(two[0]) or not np.all(two[1]) else (one[0] / two[1], one[1] / two[1])
 
 
+class StepsByName(Protocol[T_co]):
+    """Steps on what the numbers of a calculation stand for, by their names."""
+
+    def __getitem__(self, name: str) -> Callable[..., T_co]:
+        """Return the step."""
+
+
 class Operation(NamedTuple):
     """The effect of a step on numbers, on intervals, and on straight lines."""
 
+    name: str
     operands: int
     on_values: Callable[..., Value]
     on_ends: Callable[..., Pair]
@@ -147,25 +167,29 @@ class Operation(NamedTuple):
 
 OPERATIONS: dict[str, Operation] = {
     "+": Operation(
+        "+",
         2,
         operator.add,
         lambda a, b: (a[0] + b[0], a[1] + b[1]),
         lambda a, b: (a[0] + b[0], a[1] + b[1]),
     ),
     "-": Operation(
+        "-",
         2,
         operator.sub,
         lambda a, b: (a[0] - b[1], a[1] - b[0]),
         lambda a, b: (a[0] - b[0], a[1] - b[1]),
     ),
-    "*": Operation(2, operator.mul, partial(_enclose_corners, operator.mul), _multiply_lines),
-    "/": Operation(2, operator.truediv, _divide_intervals, _divide_lines),
-    "negative": Operation(1, operator.neg, lambda a: (-a[1], -a[0]), lambda a: (-a[0], -a[1])),
-    "absolute": Operation(1, abs, _enclose_absolute, lambda a: _BENT),
+    "*": Operation("*", 2, operator.mul, partial(_enclose_corners, operator.mul), _multiply_lines),
+    "/": Operation("/", 2, operator.truediv, _divide_intervals, _divide_lines),
+    "negative": Operation(
+        "negative", 1, operator.neg, lambda a: (-a[1], -a[0]), lambda a: (-a[0], -a[1])
+    ),
+    "absolute": Operation("absolute", 1, abs, _enclose_absolute, lambda a: _BENT),
 }
 
-# One entry of a calculation in postfix order: a leaf by its place, a constant, a step by its name,
-# or a rounding.
+# One entry of a calculation in postfix order: a leaf by its place, a constant, a step by its name, a
+# rounding, or a step across rows.
 Token = tuple[str, Any]
 
 
@@ -215,9 +239,16 @@ class Calculation:
         """Return this calculation and then a rounding."""
         return Calculation(self.leaves, (*self.tokens, ("round", decimals)))
 
+    def append_rows(self, step: RowStep) -> Calculation:
+        """Return this calculation and then a step across its rows."""
+        return Calculation(self.leaves, (*self.tokens, ("rows", step)))
+
     def pick_rows(self, rows: Places) -> Calculation:
         """Return the same calculation for some rows of the released columns; -1 is a missing
         row."""
+        if self.crosses_rows:
+            size = np.size(self.value())
+            return self if size == 1 else self.append_rows(pick(rows, size))
         tokens = [
             (kind, _pick_constants(what, rows) if kind == "number" else what)
             for kind, what in self.tokens
@@ -229,17 +260,93 @@ class Calculation:
         """Whether it has more steps than a receipt takes."""
         return len(self.tokens) > LONGEST
 
+    @property
+    def crosses_rows(self) -> bool:
+        """Whether rows of a column are picked, added or multiplied."""
+        return any(kind == "rows" for kind, _ in self.tokens)
+
     def value(self) -> Value:
         """Return the result of the calculation, from the released numbers."""
         with np.errstate(all="ignore"):
             return self._run(
-                [leaf.number() for leaf in self.leaves], _keep, _apply_to_values, np.round
+                [leaf.number() for leaf in self.leaves],
+                _keep,
+                _apply_to_values,
+                np.round,
+                lambda step, column: step.on_values(column),
             )
 
     def ends(self, level: float) -> Pair:
         """Return an interval that holds what the exact numbers come to, at this level or more."""
-        each = min(1 - (1 - level) / max(len(self.leaves), 1), 1 - 2.0**-53)
+        found = self._enclose_by_noises(level)
+        if found is None:
+            return self._enclose_by_parts(level)
+        value = self.value()
+        low, high = (end.reshape(np.shape(value)) for end in (found.low, found.high))
+        lost = np.isnan(value)
+        if np.asarray(value).dtype.kind == "i":  # what is whole lies between whole ends
+            low, high = np.ceil(low - 1e-6), np.floor(high + 1e-6)
+        low = np.where(lost, low, np.minimum(low, value))
+        return low + 0.0, np.where(lost, high, np.maximum(high, value)) + 0.0  # no negative zero
+
+    def _enclose_by_parts(self, level: float) -> Pair:
+        """Return an interval in which each released number has its part of the risk."""
+        terms = sum(np.size(leaf.number()) if self.crosses_rows else 1 for leaf in self.leaves)
+        each = min(1 - (1 - level) / max(terms, 1), 1 - 2.0**-53)
         return self.enclose([leaf.ends(each) for leaf in self.leaves])
+
+    def _enclose_by_noises(self, level: float) -> NoiseInterval | None:
+        """Return an interval by the laws of the noises; None if its rule is another one.
+
+        What has one released number once follows from the interval of that number.
+        """
+        used = sum(kind == "leaf" for kind, _ in self.tokens)
+        if not self.crosses_rows and used <= 1:
+            return None
+        if self.tokens[-1][0] != "round":
+            return enclose_by_noises(self, level)
+        low, high = Calculation(self.leaves, self.tokens[:-1]).ends(level)
+        low, high = round_outward((low, high), self.tokens[-1][1])
+        return NoiseInterval(np.atleast_1d(low), np.atleast_1d(high), self.rule)
+
+    @property
+    def rule(self) -> str:
+        """The rule of its intervals, in words."""
+        if self.tokens and self.tokens[-1][0] == "round":
+            return f"{Calculation(self.leaves, self.tokens[:-1]).rule}, rounded outward"
+        found = self._enclose_by_noises(LEVEL)
+        if found is not None:
+            return found.rule
+        return ONE if not self.crosses_rows and len(self.leaves) <= 1 else PARTS
+
+    def _degree(self) -> int:
+        """Return 0 for a known number, 1 for a weighted sum of released numbers, and 2 for
+        others."""
+        return min(
+            self._run(
+                [1] * len(self.leaves), lambda _: 0, _find_degree, _bend_degree, _keep_degree
+            ),
+            2,
+        )
+
+    def run_forms(
+        self,
+        leaves: Sequence[T],
+        start: Callable[[Value], T],
+        steps: StepsByName[T],
+        across: Callable[[RowStep, T], T],
+    ) -> T:
+        """Run the steps of the calculation on forms (`forms.ErrorForm`), or on what counts them.
+
+        ``leaves`` has that of each released column, and ``start`` makes one of a known number.
+        ``steps`` and ``across`` apply operations and steps across rows. Raise `forms.Unfit` where
+        it rounds.
+        """
+
+        def operate(step: Operation, operands: Sequence[T]) -> T:
+            return steps[step.name](*operands)
+
+        return self._run(leaves, start, operate, _refuse_rounding, across)
 
     def enclose(self, ends: Sequence[Pair]) -> Pair:
         """Return an interval that holds every result that the steps can have.
@@ -252,16 +359,24 @@ class Calculation:
             for low, high in ends
         ]
         with np.errstate(all="ignore"):
-            low, high = self._run(doubles, _make_point, _apply_to_ends, round_outward)
+            low, high = self._run(
+                doubles,
+                _make_point,
+                _apply_to_ends,
+                round_outward,
+                lambda step, ends: step.on_ends(ends, OPERATIONS["*"].on_ends),
+            )
         return low + 0.0, high + 0.0  # no negative zero
 
     def deviation(self) -> Value | None:
         """Return the standard deviation of the noise in one number that is shifted and scaled.
 
-        Return None for any other calculation.
+        Weighted sums of several have one too. Return None for any other calculation.
         """
-        if len(self.leaves) != 1:
-            return None
+        if len(self.leaves) != 1 or self.crosses_rows:
+            found = self._enclose_by_noises(LEVEL) if self._degree() <= 1 else None
+            deviation = None if found is None else found.deviation
+            return None if deviation is None else deviation.reshape(np.shape(self.value()))
         slope, _ = self._line()
         deviation = self.leaves[0].deviation()
         return None if deviation is None or np.isnan(slope).all() else abs(slope) * deviation
@@ -269,14 +384,14 @@ class Calculation:
     @property
     def scales(self) -> bool:
         """True if it is one released number times a plain one, other than 0."""
-        if len(self.leaves) != 1:
+        if len(self.leaves) != 1 or self.crosses_rows:
             return False
         slope, start = self._line()
         return bool(np.all(np.isfinite(slope)) and np.all(slope) and not np.any(start))
 
     def _line(self) -> Line:
         """Return the straight line that a calculation with one leaf is."""
-        return self._run([(1.0, 0.0)], _make_level_line, _apply_to_lines, _bend)
+        return self._run([(1.0, 0.0)], _make_level_line, _apply_to_lines, _bend, _bend_rows)
 
     def _run(
         self,
@@ -284,12 +399,13 @@ class Calculation:
         constant: Callable[[Value], T],
         operate: Callable[[Operation, Sequence[T]], T],
         rounding: Callable[[T, int], T],
+        across: Callable[[RowStep, T], T],
     ) -> T:
         """Run the steps of the calculation on a stack, and return its result.
 
         The same steps run on numbers, intervals or straight lines. ``leaves`` has one of these for
-        each released number. ``constant`` makes one of a known number. ``operate`` and ``rounding``
-        apply a step.
+        each released number. ``constant`` makes one of a known number. ``operate``, ``rounding``
+        and ``across`` apply a step.
         """
         stack: list[T] = []
         for kind, what in self.tokens:
@@ -299,6 +415,8 @@ class Calculation:
                 stack.append(constant(what))
             elif kind == "round":
                 stack.append(rounding(stack.pop(), what))
+            elif kind == "rows":
+                stack.append(across(what, stack.pop()))
             else:
                 step = OPERATIONS[what]
                 operands = stack[-step.operands :]
@@ -333,6 +451,31 @@ def _make_level_line(number: Value) -> Line:
 
 def _bend(line: Line, decimals: int) -> Line:
     return _BENT
+
+
+def _bend_rows(step: RowStep, line: Line) -> Line:
+    return _BENT
+
+
+def _find_degree(step: Operation, degrees: Sequence[int]) -> int:
+    """Return the degree of a step by those of its operands, as `Calculation._degree` counts."""
+    if step.name == "*":
+        return sum(degrees)
+    if step.name == "/":
+        return degrees[0] + 2 * degrees[1]
+    return 2 * degrees[0] if step.name == "absolute" else max(degrees)
+
+
+def _bend_degree(degree: int, decimals: int) -> int:
+    return 2 * degree
+
+
+def _keep_degree(step: RowStep, degree: int) -> int:
+    return 2 * degree if step.kind == "product" else degree
+
+
+def _refuse_rounding(form: T, decimals: int) -> T:
+    raise Unfit
 
 
 def _apply_to_values(step: Operation, operands: Sequence[Value]) -> Value:

@@ -8,8 +8,9 @@ from __future__ import annotations
 
 import base64
 import json
+from collections import OrderedDict
 from collections.abc import Callable, Sequence
-from typing import TypeVar, cast
+from typing import Any, NamedTuple, TypeVar, cast
 
 import numpy as np
 import pandas as pd
@@ -19,6 +20,7 @@ from dpframe._answers.estimate import Estimate, NumberLeaf, read_number, write_n
 from dpframe._answers.matching import Excerpt, Labels, MatchedAnswer, ReleasedTable
 from dpframe._answers.receipts import refuse_foreign_receipt, seal_answer, seal_columns
 from dpframe._answers.released import Released, SealedRelease, read_release
+from dpframe._answers.rowsteps import RowStep
 from dpframe._plans.aggregates import Cell
 from dpframe._plans.plan import Plan
 from dpframe._plans.sampling import NOISE, About
@@ -31,14 +33,14 @@ T = TypeVar("T")
 class ComputedTable:
     """The columns of a derived receipt: a calculation for each of them."""
 
-    def __init__(self, receipt: Json):
+    def __init__(self, receipt: Json, text: str):
         """Read a table that was computed from released tables and numbers, from its receipt.
 
-        Each column is either released or a formula of released numbers.
+        Each column is either released or a formula of released numbers. ``text`` is the receipt as
+        it was written.
         """
         self.labels = Labels(receipt)
-        sources = [ReleasedTable.read(json.loads(text), text) for text in receipt["of"]]
-        numbers = [read_number(number) for number in receipt["numbers"]]
+        sources, numbers = _recall_parts(receipt, text)
         self._columns = [_read_column(column, sources, numbers) for column in receipt["derived"]]
         self._leaves: list[Leaf] = [*map(NumberLeaf, numbers)]
         parts = [source.part for source in sources] + [leaf.part for leaf in self._leaves]
@@ -100,6 +102,11 @@ class ComputedTable:
         """Return the standard deviation of the noise in each column; None if none can be stated."""
         return [column.deviation() for column in self._columns]
 
+    @property
+    def rules(self) -> list[str]:
+        """The rules of the intervals, as sentences, each of them once."""
+        return list(dict.fromkeys(column.rule for column in self._columns))
+
     def calculate_rows(self, column: int, rows: Places) -> Calculation:
         """Return how some rows of a column were computed."""
         return self._columns[column].pick_rows(rows)
@@ -111,6 +118,37 @@ class ComputedTable:
 
 
 # Receipts ---------------------------------------------------------------------------------------
+
+
+class ReceiptParts(NamedTuple):
+    """The released tables and numbers that columns were computed from."""
+
+    sources: list[ReleasedTable]
+    numbers: list[Estimate]
+
+
+# The parts of the last computed receipts, by the text object. The same noise is thus known to be the
+# same in all that was computed from one answer. A copy of a receipt is of unknown noise.
+receipt_parts: OrderedDict[int, tuple[str, ReceiptParts]] = OrderedDict()
+_MOST_PARTS = 256
+
+
+def remember_parts(text: str, parts: ReceiptParts) -> None:
+    """Keep the parts that a computed receipt was written of, for whoever reads it."""
+    receipt_parts[id(text)] = text, parts
+    while len(receipt_parts) > _MOST_PARTS:
+        receipt_parts.popitem(last=False)
+
+
+def _recall_parts(receipt: Json, text: str) -> ReceiptParts:
+    """Return the parts of a computed receipt: those it was written of, or copies."""
+    known = receipt_parts.get(id(text))
+    if known is not None and known[0] is text:
+        return known[1]
+    sources = [ReleasedTable.read(json.loads(one), one) for one in receipt["of"]]
+    parts = ReceiptParts(sources, [read_number(number) for number in receipt["numbers"]])
+    remember_parts(text, parts)
+    return parts
 
 
 def _read_column(
@@ -125,13 +163,29 @@ def _read_column(
         if "number" in leaf:
             leaves.append(NumberLeaf(numbers[leaf["number"]]))
         else:
-            rows = _read_array(leaf["rows"], "<i8")
+            one = leaf["rows"]
+            rows = np.array(one) if isinstance(one, int) else _read_array(one, "<i8")
             leaves.append(Excerpt(sources[leaf["of"]], leaf["column"], rows))
-    tokens = tuple(
-        (kind, _read_array(what["each"], "<f8") if isinstance(what, dict) else what)
-        for kind, what in column["tokens"]
-    )
+    tokens = tuple((kind, _read_operand(kind, what)) for kind, what in column["tokens"])
     return Calculation(tuple(leaves), tokens)
+
+
+def _read_operand(kind: str, what: Any) -> Any:
+    """Return what a step of a calculation works with, from its JSON."""
+    if kind == "rows":
+        return RowStep.from_json(what)
+    return _read_array(what["each"], what.get("dtype", "<f8")) if isinstance(what, dict) else what
+
+
+def _write_operand(what: Any) -> Any:
+    """Return what a step of a calculation works with as JSON."""
+    if isinstance(what, RowStep):
+        return what.to_json()
+    if not isinstance(what, np.ndarray):
+        return what
+    if what.dtype.kind == "i":
+        return {"each": _write_array(what, "<i8"), "dtype": "<i8"}
+    return {"each": _write_array(what, "<f8")}
 
 
 def _read_array(text: str, dtype: str) -> Array:
@@ -142,36 +196,33 @@ def _write_array(array: Array, dtype: str) -> str:
     return base64.b64encode(np.ascontiguousarray(array, dtype=dtype).tobytes()).decode()
 
 
-def write_columns(columns: Sequence[Calculation]) -> Json:
+def write_columns(columns: Sequence[Calculation]) -> tuple[Json, ReceiptParts]:
     """Return the receipt of columns that were computed from released numbers, without their labels.
 
     It holds the receipts of these numbers and the steps of each column, so that intervals can be
-    computed again.
+    computed again. With it come the released tables and numbers.
     """
-    sources: list[ReleasedTable] = []
-    numbers: list[Estimate] = []
+    sources, numbers = parts = ReceiptParts([], [])
     written = []
     for column in columns:
         leaves: list[Json] = []
         for leaf in column.leaves:
             if isinstance(leaf, Excerpt):
                 of = _find_or_add(sources, leaf.source, lambda one, two: one.text is two.text)
-                rows = _write_array(leaf.rows, "<i8")
+                rows = _write_array(leaf.rows, "<i8") if leaf.rows.ndim else int(leaf.rows)
                 leaves.append({"of": of, "column": leaf.column, "rows": rows})
             else:
                 number = cast(NumberLeaf, leaf).estimate
                 place = _find_or_add(numbers, number, lambda one, two: one is two)
                 leaves.append({"number": place})
-        tokens = [
-            (kind, {"each": _write_array(what, "<f8")} if isinstance(what, np.ndarray) else what)
-            for kind, what in column.tokens
-        ]
+        tokens = [(kind, _write_operand(what)) for kind, what in column.tokens]
         written.append({"tokens": tokens, "leaves": leaves})
-    return {
+    receipt = {
         "derived": written,
         "of": [source.text for source in sources],
         "numbers": [write_number(number) for number in numbers],
     }
+    return receipt, parts
 
 
 def _find_or_add(known: list[T], value: T, same: Callable[[T, T], bool]) -> int:
@@ -266,5 +317,5 @@ def read_source(text: str) -> ReleasedTable | ComputedTable:
     with refuse_foreign_receipt("this answer"):
         receipt = json.loads(text)
         if "derived" in receipt:
-            return ComputedTable(receipt)
+            return ComputedTable(receipt, text)
         return ReleasedTable.read(receipt, text)

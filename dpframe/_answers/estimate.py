@@ -24,23 +24,33 @@ from dpframe._answers.arithmetic import (
     start_from_leaf,
 )
 from dpframe._answers.counterparts import ReadingKind, read_plan
+from dpframe._answers.digits import split_interval
 from dpframe._answers.layout import AnswerLayout, CorrelationTable, OutputSeries
+from dpframe._answers.noises import LeafForm, read_form
 from dpframe._answers.population import check_coverage, find_rank_error
 from dpframe._answers.released import Released
 from dpframe._answers.table import ShownAnswer, Tabular, show_number
 from dpframe._errors import BadType, NotOffered
 from dpframe._ledger.store import pack, unpack
 from dpframe._plans.aggregates import AGGREGATES, Cell
-from dpframe._plans.durations import count_decimals, format_moment, halve_interval, make_moment
-from dpframe._plans.plan import Cost, Plan, describe_own_guarantee, get_noisy_sums, refuse_choices
+from dpframe._plans.durations import count_decimals, format_moment, make_moment
+from dpframe._plans.plan import (
+    Cost,
+    Plan,
+    describe_own_guarantee,
+    get_noisy_sums,
+    has_interval,
+    refuse_choices,
+)
 from dpframe._plans.worth import (
     ORDINARY,
     NoiseRule,
     describe_choice_error,
     describe_limits,
+    find_largest_miss,
     is_noise,
     judge_at_sight,
-    warn_of_noise,
+    says_nothing,
 )
 from dpframe._questions.question import Release, enclose_output, read_numbers
 from dpframe._types import Bools, Json, Places, Raw
@@ -89,7 +99,7 @@ class Estimate(NumberOperators, Tabular):
         return self._read_behind("count")
 
     @property
-    def sum(self) -> Estimate:
+    def total(self) -> Estimate:
         """The sum of the values behind a mean, read off the same release at no cost."""
         return self._read_behind("sum")
 
@@ -137,30 +147,29 @@ class Estimate(NumberOperators, Tabular):
         is more. The interval is less than half of what is possible. ``open(reliable=)`` takes
         another part than a half.
 
-        A choice has no interval. It is noise only where it may be off by half of the values that
-        there can be, as far as that is public (docs/guarantees/intervals.md#noise-is-flagged).
+        A quantile that was chosen is noise too where it may be off by half of the values. Their
+        number is read off the same release (docs/guarantees/intervals.md#noise-is-flagged).
         """
         released = Released(self._layout, self._plan, self._raw, self._rule.part)
         return not released.noise[0][self._place]
 
     @property
     def lower(self) -> float | None:
-        """The lower end of the 95 % interval; None for a choice, which has no interval."""
+        """The lower end of the 95 % interval; None for a choice that has no interval."""
         return None if self._chosen else self.interval()[0]
 
     @property
     def upper(self) -> float | None:
-        """The upper end of the 95 % interval; None for a choice, which has no interval."""
+        """The upper end of the 95 % interval; None for a choice that has no interval."""
         return None if self._chosen else self.interval()[1]
 
     @property
     def std_error(self) -> float | None:
-        """The standard deviation of the noise in a count or a sum, also shifted and scaled by
-        plain numbers.
+        """The standard deviation of the noise in a count or a sum, and in weighted sums of them.
 
-        It is None where it cannot be stated: for ratios such as means, whose noise has no variance,
-        for choices, and for numbers made of several released ones. All but choices have an
-        `interval`.
+        Of a mean it is that of the first order of the noise, where the number of values is surely
+        above 0. It is None where it cannot be stated: for choices, and for what is computed in
+        other ways. All but choices have an `interval`.
         """
         deviation = self._deviation()
         return None if deviation is None else float(deviation)
@@ -173,7 +182,7 @@ class Estimate(NumberOperators, Tabular):
 
     @property
     def _chosen(self) -> bool:
-        return self._plan.selects
+        return not all(map(has_interval, self._plan.cells))
 
     @property
     def _whole(self) -> bool:
@@ -186,7 +195,9 @@ class Estimate(NumberOperators, Tabular):
     def _deviation(self) -> float | None:
         """Return the standard deviation of the noise; None if it cannot be stated."""
         cell = self._plan.cells[0]
-        return AGGREGATES[cell.aggregate].deviation(get_noisy_sums(self._plan, self._raw, cell))
+        found = AGGREGATES[cell.aggregate].deviation(get_noisy_sums(self._plan, self._raw, cell))
+        deviation = math.nan if found is None else float(np.ravel(found)[0])
+        return None if math.isnan(deviation) else deviation
 
     def _show(self, level: float, at_once: bool, of: str, n: object) -> ShownAnswer:
         """Return the content of the table that `table` makes of the number.
@@ -222,11 +233,7 @@ class Estimate(NumberOperators, Tabular):
         """
         if calculation.too_long or (isinstance(value, int) and abs(value) > LARGEST):
             return value
-        return (
-            DerivedInt(value, calculation)
-            if isinstance(value, int)
-            else DerivedFloat(value, calculation)
-        )
+        return make_derived(value, calculation)
 
     @property
     def dp(self) -> Estimate:
@@ -257,10 +264,8 @@ class Estimate(NumberOperators, Tabular):
         and contribution limits.
         """
         noise = "" if self.reliable else "noise"
-        miss = 0.0
-        if self._chosen:
-            miss = max((plan.worst_error() or 0.0 for plan in self.plans), default=0.0)
-        ranks = f"at most {miss:.4g} values too many on either side" if miss >= 1 else ""
+        miss = max(map(find_largest_miss, self.plans), default=0.0)
+        ranks = f"off by at most {math.ceil(miss):,} ranks" if miss >= 1 else ""
         notes = dict.fromkeys(filter(None, [noise, ranks, *map(describe_limits, self.plans)]))
         return ", ".join([self._text(), *notes])
 
@@ -268,15 +273,7 @@ class Estimate(NumberOperators, Tabular):
         """Return the number and half of its interval as text, such as ``41.20 ± 0.50``."""
         if self._chosen:
             return f"{float(cast(Any, self)):.12g}"
-        low, high = self.interval()
-        value, half = float(cast(Any, self)), (high - low) / 2
-        if max(abs(value), half) >= 1e15:
-            return f"{value:.6g} ± {half:.3g}"
-        # Two digits of the half-width, and as many of the value; whole numbers stay whole.
-        half = math.ceil(half - 1e-9) if self._whole else half  # 1 ± 0.5 would be written as 1 ± 0
-        fine = half > 0 and not self._whole
-        digits = max(0, 1 - math.floor(math.log10(half))) if fine else 0
-        return f"{value:.{digits}f} ± {half:.{digits}f}"
+        return " ± ".join(split_interval(self._number(), *self.interval(), self._whole))
 
     def _repr_html_(self) -> str:
         """Show the number with its interval and its price as HTML in a notebook.
@@ -288,7 +285,8 @@ class Estimate(NumberOperators, Tabular):
             return f"<b>{self!r}</b> <small>{escape(text)}; {self._price}</small>"
         low, high = self.interval()
         ends = f"95 % interval {self._format_end(low)} to {self._format_end(high)}"
-        return f"<b>{self!r}</b> <small>{ends}; {self._price}</small>"
+        notes = [ends, *dict.fromkeys(filter(None, map(describe_choice_error, self.plans)))]
+        return f"<b>{self!r}</b> <small>{escape('; '.join([*notes, self._price]))}</small>"
 
     def _format_end(self, end: object) -> str:
         """Return an end of the interval as text."""
@@ -336,6 +334,15 @@ class NumberLeaf:
     def deviation(self) -> float | None:
         """Return the standard deviation of the noise; None if it cannot be stated."""
         return self.estimate.std_error
+
+    def form(self) -> LeafForm | None:
+        """Return the number as a sum of noisy integers, or as a ratio of two."""
+        estimate = self.estimate
+        if type(estimate) not in (IntEstimate, FloatEstimate):
+            return None
+        return read_form(
+            estimate._plan, estimate._raw, np.zeros(1, int), np.zeros(1, int), id(estimate._raw)
+        )
 
     def flag_noise(self, size: int) -> Bools:
         """Return ``size`` times whether the number is noise."""
@@ -514,11 +521,7 @@ def _format_seconds(value: object, answer: Estimate) -> str:
     """Return a duration or a time with half of its interval."""
     if answer._chosen:
         return str(value)
-    low, high = answer.interval()
-    decimals = count_decimals(low, high)
-    return (
-        f"{format_moment(value, decimals)} ± {format_moment(halve_interval(low, high), decimals)}"
-    )
+    return " ± ".join(split_interval(value, *answer.interval()))
 
 
 def _format_seconds_end(end: object, answer: Estimate) -> str:
@@ -561,7 +564,7 @@ def scalar(release: Release) -> Estimate:
         IntEstimate(int(value), plan, raw) if cell.whole else FloatEstimate(float(value), plan, raw)
     )
     if release.rule is ORDINARY:
-        if not release.fresh:
+        if release.warning is None:
             return answer
         integers = [part[:, 0].tolist() for part in raw]
         if judge_at_sight(plan, integers, (float(value),), ORDINARY.part):
@@ -576,12 +579,17 @@ def _judge(answer: Estimate, release: Release) -> Estimate:
     """
     if release.rule != ORDINARY:
         answer._rule = release.rule
-    if (release.fresh or release.rule.blank) and not answer.reliable:
-        # Of a choice there was a warning before the debit.
-        if release.fresh and not release.plan.selects:
-            warn_of_noise(release.rule, answer._text())
+    if (release.warning or release.rule.blank) and not answer.reliable:
+        if release.warning is not None and not _was_warned(release.plan):
+            release.warning.give(release.rule, single=True)
         return answer._blank() if release.rule.blank else answer
     return answer
+
+
+def _was_warned(plan: Plan) -> bool:
+    """Return whether there was a warning before the debit: of a choice that says nothing."""
+    cell, most = plan.cells[0], plan.most
+    return AGGREGATES[cell.aggregate].picks and most is not None and says_nothing(plan, cell, most)
 
 
 class Derived(Estimate):
@@ -638,8 +646,13 @@ class Derived(Estimate):
         return float(low), float(high)
 
     @property
+    def rule(self) -> str:
+        """The rule that its interval follows, in words."""
+        return self._steps.rule
+
+    @property
     def _chosen(self) -> bool:
-        return any(plan.selects for leaf in self._steps.leaves for plan in leaf.plans)
+        return not all(has_interval(cell) for leaf in self._steps.leaves for cell in leaf.cells)
 
     @property
     def _whole(self) -> bool:
@@ -699,6 +712,13 @@ class DerivedFloat(Derived, float):
         self = float.__new__(cls, value)
         self._steps = steps
         return self
+
+
+def make_derived(value: Any, calculation: Calculation) -> Derived:
+    """Return what a calculation comes to as a number with an interval."""
+    if isinstance(value, int) and abs(value) <= LARGEST:
+        return DerivedInt(value, calculation)
+    return DerivedFloat(float(value), calculation)
 
 
 # The names of the classes of released numbers in a receipt.

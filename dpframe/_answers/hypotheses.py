@@ -1,8 +1,8 @@
 """Tests of hypotheses: p-values of a release, with an estimate and its interval.
 
-All of it is post-processing of noisy integers. Means, shares and correlations are tested by bounds
-on the tails of draws and noise together, so their level holds at every size. Independence is tested
-by tables that are drawn as if it held, with noise of the law that the release has.
+All of it is post-processing of noisy integers. Means and correlations are tested by bounds on the
+tails of draws and noise together, so their level holds at every size. Shares and independence are
+tested by samples that are drawn as if the hypothesis held, with noise of the law of the release.
 docs/guarantees/tests.md tells what is proved and what is simulated.
 """
 
@@ -41,6 +41,9 @@ CELLS = 2500  # the most cells of a table, since all drawn tables are held in me
 _LARGE = 1e6  # a mean of Poisson's law beyond which the normal law is as good
 _ON_MEAN = 0.05  # the part of the risk of a correlation's test that each of the two means takes
 _STEPS = np.linspace(0.0, 1.0, 5)  # steps across the interval of each mean
+_REACH = 3.3  # how many standard errors from the estimate the guesses at a share are
+# The guesses at the numbers in two groups, in half widths of their intervals.
+_STEPS_OF_NUMBERS = ((0, 0), (-1, -1), (1, 1), (-1, 1), (1, -1))
 
 
 @dataclass(frozen=True)
@@ -81,7 +84,8 @@ class HypothesisTest:
         ends = (
             "" if math.isnan(low) else f", {100 * self.level:g} % interval {low:.4g} to {high:.4g}"
         )
-        least = "at most " if self.pvalue <= 1e-12 else ""
+        # No test has a p-value below one of these: the search ends, or no drawn sample is as far.
+        least = "at most " if self.pvalue <= 1e-12 or self.pvalue == 1 / (_TABLES + 1) else ""
         return [
             ("hypothesis", self.hypothesis),
             ("p-value", f"{least}{self.pvalue:.3g} (statistic {self.statistic:.3g})"),
@@ -102,16 +106,15 @@ class HypothesisTest:
         return f"<table><caption>test of a hypothesis</caption>{cells}</table>"
 
 
-# Two means, two shares --------------------------------------------------------------------------
+# Two means --------------------------------------------------------------------------------------
 
 
 def make_means_test(
-    release: Release, labels: tuple[Hashable, Hashable], noun: str, level: float
+    release: Release, labels: tuple[Hashable, Hashable], level: float
 ) -> HypothesisTest:
     """Test that two groups have the same mean.
 
-    ``labels`` name the groups, and ``noun`` is what is compared, such as "mean". ``level`` is the
-    confidence of the interval.
+    ``labels`` name the groups, and ``level`` is the confidence of the interval.
 
     The p-value is the least risk at which the interval of their difference leaves out zero. So the
     two never contradict each other.
@@ -130,12 +133,12 @@ def make_means_test(
         return low > 0 or high < 0
 
     return HypothesisTest(
-        f"the {noun} of {labels[0]!r} is that of {labels[1]!r}",
+        f"the mean of {labels[0]!r} is that of {labels[1]!r}",
         estimate / error if error else 0.0,
         find_least_risk(excludes),
         estimate,
         bound_difference(m, groups, 1 - level),
-        f"{labels[0]!r} less {labels[1]!r} in the population",
+        f"{labels[0]!r} less {labels[1]!r} in the population: noise and sampling",
         level,
         f"{PEOPLE}; each is in one group; values are clipped to the bounds",
         plan,
@@ -145,6 +148,209 @@ def make_means_test(
 def to_plain_label(label: Hashable) -> Hashable:
     """Return a key as it was typed, and not as numpy has it."""
     return cast(Hashable, label.item()) if isinstance(label, np.generic) else label
+
+
+# Two shares -------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class NoisyShares:
+    """Noisy numbers of people and of those who say yes, in two groups; or many drawn ones.
+
+    ``yes`` and ``n`` have the groups along the last axis. ``of_yes`` and ``of_n`` are the weights
+    of each noise in them, and ``spread`` is the standard deviation of a noise.
+    """
+
+    yes: Floats
+    n: Floats
+    of_yes: Floats
+    of_n: Floats
+    spread: float
+
+    @property
+    def people(self) -> Floats:
+        """The numbers of people, at least one each."""
+        return np.maximum(self.n, 1.0)
+
+    @property
+    def shares(self) -> Floats:
+        """The shares of the groups."""
+        return np.clip(self.yes / self.people, 0.0, 1.0)
+
+    @property
+    def estimate(self) -> Floats:
+        """The share of the first group less that of the second."""
+        return np.asarray(self.shares[..., 0] - self.shares[..., 1])
+
+    def error(self, difference: Floats | float = 0.0) -> Floats:
+        """Return the standard error of the estimate, if the shares differ by ``difference``.
+
+        Both groups together say what the shares are then (Farrington and Manning 1990).
+        """
+        n = self.people
+        part = n[..., 0] / (n[..., 0] + n[..., 1])
+        both = part * self.shares[..., 0] + (1 - part) * self.shares[..., 1]
+        yes, mixed, number = (
+            math.fsum(x * y for x, y in zip(one, other, strict=True)) * self.spread**2
+            for one, other in (
+                (self.of_yes, self.of_yes),
+                (self.of_yes, self.of_n),
+                (self.of_n, self.of_n),
+            )
+        )
+        variance = np.zeros_like(both)
+        for group, moved in enumerate((difference * (1 - part), -difference * part)):
+            share, people = np.minimum(np.maximum(both + moved, 0.0), 1.0), n[..., group]
+            noise = yes - 2 * share * mixed + np.square(share) * number
+            # A share of nobody, or of everybody, is not known better than by one person.
+            draws = np.maximum(share * (1 - share), 1 / (people + 4))
+            variance = variance + draws / people + noise / np.square(people)
+        return np.asarray(np.sqrt(variance))
+
+    @property
+    def distance(self) -> Floats:
+        """The estimate in standard errors, if the shares are equal."""
+        return np.asarray(np.abs(self.estimate) / self.error())
+
+
+def make_shares_test(
+    release: Release, labels: tuple[Hashable, Hashable], level: float
+) -> HypothesisTest:
+    """Test that two groups have the same share.
+
+    ``labels`` name the groups, and ``level`` is the confidence of the interval.
+
+    The statistic is the difference in standard errors of draws and noise. Samples are drawn as if
+    the shares were equal, with noise of the law that the release has. The number of people and the
+    share are known up to noise, so the p-value is the largest of several guesses at them. The
+    interval has the differences that the same critical value does not exclude.
+    """
+    plan, raw = release[:2]
+    m = get_noisy_sums(plan, raw, plan.cells[0])
+    seen = NoisyShares(
+        m.values({"t1": 1.0}).astype(float),
+        m.values({"n": 1.0}).astype(float),
+        m.weights({"t1": 1.0}),
+        m.weights({"n": 1.0}),
+        m.noise.deviation,
+    )
+    labels = to_plain_label(labels[0]), to_plain_label(labels[1])
+    text = plan.question.encode() + seen.yes.tobytes() + seen.n.tobytes()
+    half = m.half_width({"n": 1.0}, 0.99)
+    drawn = _draw_distances(seen, m.noise, half, SeededNumbers(text))
+    distance, estimate = float(seen.distance), float(seen.estimate)
+    p_value = float((drawn >= distance).sum(axis=1).max() + 1) / (_TABLES + 1)
+    # The p-value is above 1 - level where the distance is not above this one.
+    place = math.floor((1 - level) * (_TABLES + 1) * (1 + 1e-12))
+    critical = float(np.sort(drawn, axis=1)[:, -place].max()) if place else math.inf
+    return HypothesisTest(
+        f"the share of {labels[0]!r} is that of {labels[1]!r}",
+        distance if estimate >= 0 else -distance,
+        p_value,
+        estimate,
+        enclose_shares_difference(seen, critical),
+        f"{labels[0]!r} less {labels[1]!r} in the population: noise and sampling",
+        level,
+        f"{PEOPLE}; each is in one group; the p-value is by {_TABLES} drawn samples for each of "
+        "several guesses at the numbers and the share",
+        plan,
+    )
+
+
+def _draw_distances(seen: NoisyShares, noise: Noise, half: float, stream: SeededNumbers) -> Floats:
+    """Return the distances of samples that are drawn as if two shares were equal.
+
+    There is a row for each guess at the numbers of people and at the share, and a column for each
+    sample. ``seen`` is the release, with this ``noise``, and ``half`` is half the width of the
+    interval of a number of people. All guesses have the same random numbers.
+    """
+    terms = len(seen.of_n)
+    size = _TABLES * 2 * terms
+    noises = noise.simulate(stream.draw_uniform(size), stream.draw_uniform(size))
+    errors = noises.reshape(_TABLES, 2, terms)
+    # A matrix product differs in the last bit between processors.
+    yes_error, n_error = (
+        sum(float(weight) * errors[..., place] for place, weight in enumerate(weights))
+        for weights in (seen.of_yes, seen.of_n)
+    )
+    uniform = [stream.draw_uniform(_TABLES) for _ in range(2)]
+    both = float((seen.people * seen.shares).sum() / seen.people.sum())
+    reach = (
+        _REACH * float(seen.error()) * math.sqrt(float(np.prod(seen.people))) / seen.people.sum()
+    )
+    guesses = dict.fromkeys(
+        (*(max(0, round(n + step * half)) for n, step in zip(seen.n, steps, strict=True)), share)
+        for steps in _STEPS_OF_NUMBERS
+        for share in np.clip([both, both - reach, both + reach], 0.0, 1.0)
+    )
+    rows = []
+    for first, second, share in guesses:
+        numbers = np.array([first, second], dtype=float)
+        yes = [draw_binomial(n, float(share), u) for n, u in zip(numbers, uniform, strict=True)]
+        drawn = NoisyShares(
+            np.stack(yes, axis=-1) + yes_error,
+            numbers + n_error,
+            seen.of_yes,
+            seen.of_n,
+            seen.spread,
+        )
+        rows.append(drawn.distance)
+    return np.array(rows)
+
+
+def draw_binomial(n: float, share: float, uniform: Floats) -> Floats:
+    """Return numbers drawn by the binomial law of ``n`` draws, one for each uniform number.
+
+    For large variances it is the normal law, rounded.
+    """
+    if not 0 < share < 1 or not n:
+        return np.full(len(uniform), n * (share >= 1))
+    mean, variance = n * share, n * share * (1 - share)
+    spread = 10 * math.sqrt(variance) + 20
+    if variance > _LARGE:
+        steps = np.rint(np.linspace(mean - spread, mean + spread, 20_001))
+        logs = -np.square(steps - mean) / (2 * variance)
+    else:
+        steps = np.arange(max(0, math.floor(mean - spread)), min(n, math.ceil(mean + spread)) + 1)
+        # The logarithms of the law, up to a constant.
+        ratios = np.log((n - steps[:-1]) / (steps[:-1] + 1)) + math.log(share / (1 - share))
+        logs = np.concatenate([[0.0], np.cumsum(ratios)])
+    law = np.cumsum(np.exp(logs - logs.max()))
+    return np.asarray(steps[np.searchsorted(law / law[-1], uniform)], dtype=float)
+
+
+def enclose_shares_difference(seen: NoisyShares, critical: float) -> tuple[float, float]:
+    """Return the differences of two shares that lie within ``critical`` standard errors.
+
+    Whether 0 is one of them follows from the distance itself, to the last digit.
+    """
+    estimate = float(seen.estimate)
+    if float(seen.distance) <= critical:
+        low, high = (_find_end_of_differences(seen, critical, far) for far in (-1.0, 1.0))
+        return min(low, 0.0), max(high, 0.0)
+    side = math.copysign(1.0, estimate)
+    near = _find_end_of_differences(seen, critical, 0.0)
+    near = near or side * math.ulp(0.0)  # 0 itself is excluded
+    ends = near, _find_end_of_differences(seen, critical, side)
+    return min(ends), max(ends)
+
+
+def _find_end_of_differences(seen: NoisyShares, critical: float, far: float) -> float:
+    """Return the last difference between the estimate and ``far`` that is not excluded.
+
+    A difference is excluded if it is more than ``critical`` standard errors from the estimate.
+    """
+    estimate = float(seen.estimate)
+    near, beyond = estimate, far
+    for _ in range(3):
+        steps = np.linspace(near, beyond, 201)
+        one = NoisyShares(seen.yes[None], seen.n[None], seen.of_yes, seen.of_n, seen.spread)
+        kept = np.abs(estimate - steps) <= critical * one.error(steps)
+        first = int(np.argmin(kept)) if not kept.all() else len(steps)
+        if first == len(steps):
+            return beyond
+        near, beyond = float(steps[max(first - 1, 0)]), float(steps[first])
+    return near
 
 
 # A correlation ----------------------------------------------------------------------------------
@@ -168,7 +374,7 @@ def make_correlation_test(
         p_value,
         float(cast(float, estimate)),
         estimate.interval(level),
-        "the correlation of the people in the table: its interval is about the noise",
+        "the correlation of the people in the table: noise only",
         level,
         f"{PEOPLE}; values are clipped to the bounds",
         plan,
@@ -225,8 +431,10 @@ def are_excluded(
     ``first``, ``pair`` and ``second`` are the noisy sums of a column, of both, and of the other
     column.
 
-    It is excluded if the products about the means add up to more than draws and noise do, for all
-    means within their intervals.
+    Consider the sum of (x - a)(y - b), for means a and b. Under independence it is bounded by draws
+    and noise together, by the Chernoff bound (``critical``). Independence is excluded if the noisy
+    sum exceeds that for all a and b within their intervals. Parts of the risk are spent on these
+    intervals, on the number of values and on their spread.
     """
     x, y = (AGGREGATES["mean"].draws(m, risk) for m in (first, second))
     assert x is not None
@@ -237,13 +445,12 @@ def are_excluded(
     most = np.maximum(sums.n + pair.half_width({"n": 1.0}, 1 - risk * ON_NUMBER), 0.0)
     rate = find_rate(risk * (1 - 3 * ON_NUMBER - 2 * ON_SPREAD - 2 * _ON_MEAN))
     variance = x.variance(a) * y.variance(b)
-    at = list_rates(rate, most * variance + sums.noise * pair.noise.deviation**2)
-    noise = sum(pair.noise.cumulant(at * w) for w in sums.weights)
+    exponents = list_rates(rate, most * variance + sums.noise * pair.noise.deviation**2)
+    noise = sum(pair.noise.cumulant(exponents * w) for w in sums.weights)
     above, below = np.maximum(a * b, (1 - a) * (1 - b)), np.maximum(a * (1 - b), b * (1 - a))
     bound = np.where(sums.off > 0, above, below)
-    critical = np.fmin.reduce(
-        (rate + most * bound_log_moment(at, bound, variance) + noise) / at, axis=0
-    )
+    moments = most * bound_log_moment(exponents, bound, variance)
+    critical = np.fmin.reduce((rate + moments + noise) / exponents, axis=0)
     return np.asarray((np.abs(sums.off) > critical).all(axis=0))
 
 

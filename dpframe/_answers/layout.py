@@ -109,6 +109,10 @@ class AnswerLayout(ABC):
         ]
         return list(zip(*sides, strict=True))
 
+    def locate(self, plan: Plan, row: int, column: int) -> tuple[int, int] | None:
+        """Return the group and the output behind a number; None if it is made of several."""
+        return None
+
     def show_in_zones(self, plan: Plan, columns: Sequence[Array]) -> list[ShownColumn]:
         """Return columns as they are shown: moments with a zone in that zone, others unchanged."""
         zones = [read_zone(cell.origin) for cell in plan.cells]
@@ -147,10 +151,13 @@ class OutputColumns(AnswerLayout):
     def place(self, each: Sequence[Array]) -> list[Array]:
         return list(each)
 
+    def locate(self, plan: Plan, row: int, column: int) -> tuple[int, int] | None:
+        return row, column
+
     def deviations(self, plan: Plan, raw: Raw) -> Sequence[Array | float] | None:
         if find_shown_levels(plan, raw, 0.95) is not None:
             return None  # the noise of groups that a threshold has shown is large
-        return [_find_deviation(plan, cell) for cell in plan.cells]
+        return [_find_deviation(plan, cell, raw) for cell in plan.cells]
 
 
 class OutputSeries(OutputColumns):
@@ -183,6 +190,9 @@ class OutputRows(OutputColumns):
 
     def place(self, each: Sequence[Array]) -> list[Array]:
         return [np.array([array[0] for array in each])]
+
+    def locate(self, plan: Plan, row: int, column: int) -> tuple[int, int] | None:
+        return 0, row
 
     def show_in_zones(self, plan: Plan, columns: Sequence[Array]) -> list[ShownColumn]:
         """Return the values with times in the time zone of their column.
@@ -220,6 +230,9 @@ class QuantileRows(OutputColumns):
 
     def place(self, each: Sequence[Array]) -> list[Array]:
         return [np.stack(list(each), axis=1).ravel()]
+
+    def locate(self, plan: Plan, row: int, column: int) -> tuple[int, int] | None:
+        return divmod(row, len(plan.cells))
 
     def deviations(self, plan: Plan, raw: Raw) -> Sequence[Array | float] | None:
         return None
@@ -300,6 +313,11 @@ class OutputGrid(AnswerLayout):
         return [
             np.tile([found[i] for i in column], groups) for column in zip(*self.cells, strict=True)
         ]
+
+    def locate(self, plan: Plan, row: int, column: int) -> tuple[int, int] | None:
+        group, line = divmod(row, len(self.cells))
+        output = self.cells[line][column]
+        return None if output < 0 else (group, output)
 
     def to_json(self) -> Json:
         return {"cells": self.cells}
@@ -526,6 +544,12 @@ class PivotTable(AnswerLayout):
         size = (self.rows + self.below) * self._width
         return [column for array in each for column in self._split(np.resize(array, size))]
 
+    def locate(self, plan: Plan, row: int, column: int) -> tuple[int, int] | None:
+        output, beside = divmod(column, self._width)
+        if self.normalize is not None or row >= self.rows or beside >= self.columns:
+            return None
+        return row * self.columns + beside, output
+
     def noise_limits(self, plan: Plan, groups: int) -> list[Limits]:
         if self.normalize is None:
             return AnswerLayout.noise_limits(self, plan, groups)
@@ -621,8 +645,12 @@ def read_layout(receipt: Json) -> AnswerLayout:
     return PivotTable(*data["pivot"])
 
 
-def _find_deviation(plan: Plan, cell: Cell) -> float:
-    deviation = AGGREGATES[cell.aggregate].deviation(get_noisy_sums(plan, None, cell))
+def _find_deviation(plan: Plan, cell: Cell, raw: Raw | None = None) -> Any:
+    """Return the standard deviation of the noise in an output, or that of each of its groups.
+
+    Means have one only with the noisy integers ``raw``. It is NaN where it cannot be stated.
+    """
+    deviation = AGGREGATES[cell.aggregate].deviation(get_noisy_sums(plan, raw, cell))
     return math.nan if deviation is None else deviation
 
 

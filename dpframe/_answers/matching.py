@@ -16,9 +16,12 @@ from typing import NamedTuple, Protocol, Self
 import numpy as np
 import pandas as pd
 
+from dpframe import _pandas
 from dpframe._answers.arithmetic import Calculation
-from dpframe._answers.receipts import to_texts
+from dpframe._answers.noises import LeafForm, read_table_form
+from dpframe._answers.receipts import FIXED, to_texts
 from dpframe._answers.released import Released
+from dpframe._answers.rowsteps import take_rows
 from dpframe._errors import BadValue
 from dpframe._plans.aggregates import Cell
 from dpframe._plans.plan import Plan
@@ -37,8 +40,8 @@ from dpframe._types import (
 CHANGED = (
     "the values or the labels of this answer have changed since it was released, so its receipt no "
     "longer describes it. Ask the answer as it came: keep it in a variable of its own. Sorting and "
-    "selecting keep intervals; so does arithmetic after .dp, such as answer.dp.round(1), "
-    "answer.dp / 1000 or a.dp / b.dp."
+    "selecting keep intervals; so do steps after .dp, such as answer.dp.round(1), answer.dp / 1000, "
+    "a.dp / b.dp, answer.dp.rolling(7).mean() or answer.dp.groupby(level=0).sum()."
 )
 
 DURATIONS = (
@@ -144,7 +147,10 @@ class ReleasedTable(Released):
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Excerpt:
-    """Some rows of a column of a release: a leaf of calculations. A missing row, -1, is NaN."""
+    """Some rows of a column of a release: a leaf of calculations. A missing row, -1, is NaN.
+
+    ``rows`` without a dimension are a single number.
+    """
 
     source: ReleasedTable
     column: int
@@ -184,12 +190,19 @@ class Excerpt:
         deviation = self.source.deviations()[self.column]
         return take_rows(deviation, self.rows) if isinstance(deviation, np.ndarray) else deviation
 
+    def form(self) -> LeafForm | None:
+        """Return the numbers as sums of noisy integers, or ratios of these."""
+        return read_table_form(self.source, self.column, self.rows, id(self.source.text))
+
     def flag_noise(self, size: int) -> Bools:
         """Return which numbers are noise."""
-        return np.asarray(take_rows(self.source.noise[self.column], self.rows) == 1.0)
+        flags = take_rows(self.source.noise[self.column], self.rows) == 1.0
+        return np.broadcast_to(np.asarray(flags), (size,))
 
     def pick_rows(self, rows: Places) -> Excerpt:
-        """Return some of the rows."""
+        """Return some of the rows; a single number stands in every row."""
+        if self.rows.ndim == 0:
+            return self
         return Excerpt(self.source, self.column, np.where(rows < 0, -1, self.rows[rows]))
 
     def is_same(self, other: object) -> bool:
@@ -204,16 +217,6 @@ class Excerpt:
             and other.column == self.column
             and np.array_equal(other.rows, self.rows)
         )
-
-
-def take_rows(column: Array, rows: Places) -> Array:
-    """Return some rows of a column, with NaN where a row is missing (-1)."""
-    missing = rows < 0
-    if not missing.any():
-        return np.asarray(column)[rows]
-    found = np.full(rows.shape, np.nan)
-    found[~missing] = np.asarray(column, dtype=np.float64)[rows[~missing]]
-    return found
 
 
 # Matching ---------------------------------------------------------------------------------------
@@ -239,7 +242,7 @@ class MatchedAnswer:
             raise BadValue(DURATIONS)
         frame = answer.to_frame() if isinstance(answer, pd.Series) else answer
         # The number of first columns that are labels of rows.
-        self.keys = _count_keys(source.labels, frame)
+        self.keys = count_keys(source.labels, frame)
         # A row of the source for each cell of the answer, and a column; -1 where it is not there.
         self.rows, self.columns = _find_places(source.labels, frame, self.keys)
         here = (self.rows >= 0) & (self.columns >= 0)
@@ -247,8 +250,22 @@ class MatchedAnswer:
         if (here.size and not here.any()) or len(np.unique(places)) < len(places):
             raise BadValue(CHANGED)
         self.rows = np.where(here, self.rows, -1)
+        values = frame.iloc[:, self.keys :]
         if not edited:
-            _check_values(source, frame.iloc[:, self.keys :], self.rows, self.columns)
+            _check_values(source, values, self.rows, self.columns)
+        elif self._has_moved(values):
+            raise BadValue(CHANGED)
+
+    def _has_moved(self, values: pd.DataFrame) -> bool:
+        """Return whether ``values`` stand at other labels, as after a shift: some are NaN that were
+        not.
+
+        A session that leaves noise out has NaN for all of it.
+        """
+        released = np.stack(self._take(self.source.values), axis=1)
+        lost = _pandas.isna(values).to_numpy() & ~np.isnan(released)
+        noise = np.stack(self.noise, axis=1)
+        return bool((lost & ~noise).any() or (lost.any() and (noise & ~lost).any()))
 
     def _take(self, columns: Sequence[Array]) -> list[Floats]:
         """Return columns shaped like the answer, from columns shaped like its source."""
@@ -320,7 +337,7 @@ class MatchedAnswer:
         return self.source.calculate_rows(int(known[0]) if len(known) else 0, rows)
 
 
-def _count_keys(labels: Labels, frame: pd.DataFrame) -> int:
+def count_keys(labels: Labels, frame: pd.DataFrame) -> int:
     """Return how many of the first columns are labels of rows, as `reset_index` makes them."""
     if frame.columns.nlevels > 1 and not all(isinstance(label, tuple) for label in frame.columns):
         return 0
@@ -361,6 +378,8 @@ def _list_axes(labels: Labels, frame: pd.DataFrame, keys: int) -> list[_Axis]:
     columns = frame.columns[keys:]
     for i, own in enumerate(columns.names):
         axes.append(_Axis(own, to_texts(columns.get_level_values(i)), False))
+    fixed = frame.attrs.get(FIXED, ())
+    axes += [_Axis(name, [text] * len(frame), True) for name, text in fixed]
     return axes
 
 

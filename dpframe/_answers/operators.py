@@ -5,19 +5,20 @@ from __future__ import annotations
 import json
 import sys
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import cast
 
 import numpy as np
 import pandas as pd
 
 from dpframe._answers.arithmetic import Calculation, is_number, start_from_number
-from dpframe._answers.computed import match_answer, write_columns
+from dpframe._answers.computed import match_answer, read_source, remember_parts, write_columns
 from dpframe._answers.estimate import Estimate
-from dpframe._answers.marks import mark_if_noteworthy
-from dpframe._answers.matching import MatchedAnswer
+from dpframe._answers.marks import AnswerFrame, AnswerSeries
+from dpframe._answers.matching import CHANGED, MatchedAnswer
 from dpframe._answers.receipts import ANSWER, digest_index, get_receipt, split_label
 from dpframe._errors import BadType, BadValue
+from dpframe._session.planned import read_planned
 from dpframe._types import Index, Json, PandasAnswer, Places, Series
 
 Combine = Callable[[Calculation, Calculation], Calculation]
@@ -59,11 +60,12 @@ class TableOperators(ABC):
         return _operate("/", self, other, swapped=True)
 
     def __neg__(self) -> PandasAnswer:
-        return _map_columns(self, lambda column: column.append("negative"))
+        return map_columns(self, lambda column: column.append("negative"))
 
     def __abs__(self) -> PandasAnswer:
-        return _map_columns(self, lambda column: column.append("absolute"))
+        return map_columns(self, lambda column: column.append("absolute"))
 
+    __pandas_priority__ = 10_000  # pandas leaves ``weights * answer.dp`` to this class
     __array_ufunc__ = None  # numpy's numbers and arrays leave the operation to the other side
 
     def round(self, decimals: int = 0) -> PandasAnswer:
@@ -73,16 +75,14 @@ class TableOperators(ABC):
         """
         if not isinstance(decimals, int) or isinstance(decimals, bool) or abs(decimals) > 300:
             raise BadType("round takes a whole number of decimals, such as round(1).")
-        return _map_columns(self, lambda column: column.round(decimals))
+        return map_columns(self, lambda column: column.round(decimals))
 
 
-def _map_columns(
-    one: TableOperators, compute: Callable[[Calculation], Calculation]
-) -> PandasAnswer:
+def map_columns(one: TableOperators, compute: Callable[[Calculation], Calculation]) -> PandasAnswer:
     """Return an answer with a calculation applied to each of its columns, such as a negation."""
     matched = one._match()
     columns = [compute(matched.calculate(i)) for i in range(matched.rows.shape[1])]
-    return _make_answer(columns, matched.answer, matched.keys)
+    return make_answer(columns, matched.answer, matched.keys)
 
 
 def _operate(step: str, one: TableOperators, other: object, swapped: bool = False) -> PandasAnswer:
@@ -91,26 +91,82 @@ def _operate(step: str, one: TableOperators, other: object, swapped: bool = Fals
     ``step`` is the operator, such as "+". With ``swapped`` the answer is its right operand.
     """
 
+    other = read_planned(other)
+
     def combine(mine: Calculation, theirs: Calculation) -> Calculation:
         return theirs.append(step, mine) if swapped else mine.append(step, theirs)
 
     if isinstance(other, Estimate):
-        return _map_columns(one, lambda column: combine(column, other._calculation()))
+        return map_columns(one, lambda column: combine(column, other._calculation()))
     if is_number(other):
         number = _check_number(cast(float, other))
-        return _map_columns(one, lambda column: combine(column, start_from_number(number)))
+        return map_columns(one, lambda column: combine(column, start_from_number(number)))
     if isinstance(other, TableOperators):
         return _combine_answers(one._match(), other._match(), combine)
     if isinstance(other, pd.Series | pd.DataFrame):
         text = get_receipt(other, ANSWER)
         if text is not None:
-            return _combine_answers(one._match(), match_answer(other, text), combine)
-        if isinstance(other, pd.Series):
-            return _combine_with_constants(one._match(), other, combine)
-    raise BadType(
-        "arithmetic with an answer takes numbers, other answers, or a Series of known numbers with "
-        "the same labels."
-    )
+            theirs = _match_operand(step, other, text, swapped)
+            return _combine_answers(one._match(), theirs, combine)
+    matched = one._match()
+    known = _read_constants(other, matched.answer)
+    if known is None:
+        raise BadType(
+            "arithmetic with an answer takes numbers, other answers, or known numbers with the "
+            "same labels: a Series, a dict, or an array with one for each row."
+        )
+    return _combine_with_constants(matched, known, combine)
+
+
+def _match_operand(step: str, other: PandasAnswer, text: str, swapped: bool) -> MatchedAnswer:
+    """Return which released number each cell of an operand is; say which operand is refused.
+
+    ``step`` is the operator, and with ``swapped`` the operand is on its left.
+    """
+    try:
+        return match_answer(other, text)
+    except BadValue as reason:
+        if reason.args != (CHANGED,):
+            raise
+        side = "left" if swapped else "right"
+        name = getattr(other, "name", None)
+        names = f", {name!r}," if name is not None else ""
+        asked = {plan.question: None for plan in read_source(text).plans}
+        raise BadValue(
+            f"the operand on the {side} of {step}{names} was computed by pandas from the answer to "
+            f"{'; '.join(asked)}, so its numbers are no longer those that were released. Compute it "
+            "after .dp, such as n.dp.cumsum() or total - n.dp, and then divide."
+        ) from None
+
+
+def _read_constants(other: object, answer: PandasAnswer) -> Series | None:
+    """Return known numbers for the rows of an answer as a Series; None for anything else.
+
+    Numbers by the labels of one level of the rows stand in each row with that label.
+    """
+    if isinstance(other, Mapping):
+        other = pd.Series(dict(other))
+        if answer.index.nlevels == 1:
+            other.index.name = answer.index.name
+    if isinstance(other, np.ndarray | list | tuple):
+        array = np.asarray(other)
+        if array.ndim != 1 or array.dtype.kind not in "iuf":
+            return None
+        if len(array) != len(answer):
+            raise BadValue(
+                f"these are {len(array)} known numbers, and the answer has {len(answer)} rows: one "
+                "for each row, or a Series with the labels of the rows."
+            )
+        return pd.Series(array, index=answer.index)
+    if not isinstance(other, pd.Series):
+        return None
+    name, levels = other.index.name, answer.index.names
+    if answer.index.nlevels > 1 and other.index.nlevels == 1 and name in levels:
+        if not other.index.is_unique:
+            raise BadValue("known numbers need one for each label: some labels stand there twice.")
+        labels = answer.index.get_level_values(cast(str, name))
+        return pd.Series(other.reindex(labels).array, index=answer.index)
+    return other
 
 
 def _check_number(number: float) -> float:
@@ -141,7 +197,7 @@ def _combine_answers(one: MatchedAnswer, two: MatchedAnswer, combine: Combine) -
     if isinstance(mine, pd.Series) and isinstance(theirs, pd.Series):
         name = mine.name if mine.name == theirs.name else None
         column = combine(one.calculate(0).pick_rows(rows[0]), two.calculate(0).pick_rows(rows[1]))
-        return _make_answer([column], pd.Series(0, index=index, name=name), 0)
+        return make_answer([column], pd.Series(0, index=index, name=name), 0)
     assert isinstance(mine, pd.DataFrame)
     assert isinstance(theirs, pd.DataFrame)
     if set(mine.columns) != set(theirs.columns) or not mine.columns.is_unique:
@@ -154,7 +210,7 @@ def _combine_answers(one: MatchedAnswer, two: MatchedAnswer, combine: Combine) -
         combine(one.calculate(i).pick_rows(rows[0]), two.calculate(int(place)).pick_rows(rows[1]))
         for i, place in enumerate(places)
     ]
-    return _make_answer(columns, pd.DataFrame(0, index=index, columns=mine.columns), 0)
+    return make_answer(columns, pd.DataFrame(0, index=index, columns=mine.columns), 0)
 
 
 def _combine_with_constants(one: MatchedAnswer, numbers: Series, combine: Combine) -> PandasAnswer:
@@ -171,18 +227,31 @@ def _combine_with_constants(one: MatchedAnswer, numbers: Series, combine: Combin
             "known numbers are a Series of numbers whose index has the labels of the answer's "
             "rows, which are its index."
         )
-    if set(numbers.index) != set(one.answer.index):
-        raise BadValue("known numbers need one for each row of the answer, by the same labels.")
+    missing = [label for label in one.answer.index if label not in numbers.index]
+    if missing:
+        raise BadValue(
+            f"known numbers need one for each row of the answer, by the same labels, and "
+            f"{missing[0]!r} has none: weights.reindex(answer.index, fill_value=0)."
+        )
+    extra = [label for label in numbers.index if label not in one.answer.index]
+    if extra:
+        raise BadValue(
+            f"known numbers need the labels of the answer's rows, and {extra[0]!r} is not one of "
+            "them: weights.reindex(answer.index)."
+        )
     rows, index = _align_rows(one.answer, numbers)
     values = numbers.to_numpy(dtype=np.float64, na_value=np.nan)[rows[1]]
     if not np.isfinite(values).all():
-        raise BadValue("known numbers have to be finite.")
+        label = numbers.index[rows[1]][int(np.argmin(np.isfinite(values)))]
+        raise BadValue(
+            f"known numbers have to be finite, and that of {label!r} is not: weights.fillna(0)."
+        )
     columns = [
         combine(one.calculate(i).pick_rows(rows[0]), start_from_number(values))
         for i in range(one.rows.shape[1])
     ]
     answer = one.answer.iloc[rows[0]]
-    return _make_answer(columns, answer.set_axis(index), 0)
+    return make_answer(columns, answer.set_axis(index), 0)
 
 
 def _align_rows(one: PandasAnswer, two: PandasAnswer) -> tuple[list[Places], Index]:
@@ -203,10 +272,13 @@ def _align_rows(one: PandasAnswer, two: PandasAnswer) -> tuple[list[Places], Ind
     return rows, pair[0].index
 
 
-def _make_answer(columns: Sequence[Calculation], like: PandasAnswer, keys: int) -> PandasAnswer:
+def make_answer(
+    columns: Sequence[Calculation], like: PandasAnswer, keys: int, blank: bool = True
+) -> PandasAnswer:
     """Return computed columns as a Series or DataFrame, with a receipt that says how.
 
-    It has the labels of the answer ``like``, whose first ``keys`` columns are labels of rows.
+    It has the labels of the answer ``like``, whose first ``keys`` columns are labels of rows. With
+    ``blank`` a number stays left out where the session left it out of ``like``.
     """
     if any(column.too_long for column in columns):
         raise BadValue(
@@ -217,25 +289,30 @@ def _make_answer(columns: Sequence[Calculation], like: PandasAnswer, keys: int) 
     values = [np.array(np.broadcast_to(np.asarray(column.value()), (size,))) for column in columns]
     shown = like.to_frame() if isinstance(like, pd.Series) else like
     for i, value in enumerate(values, keys):  # noise that a session leaves out stays out
-        if i < shown.shape[1] and shown.dtypes.iloc[i].kind == "f":
-            blank = shown.iloc[:, i].isna().to_numpy()
-            if blank.any():
-                values[i - keys] = np.where(blank, np.nan, value)
+        if blank and i < shown.shape[1] and shown.dtypes.iloc[i].kind == "f":
+            left_out = shown.iloc[:, i].isna().to_numpy()
+            if left_out.any():
+                values[i - keys] = np.where(left_out, np.nan, value)
     answer: PandasAnswer
     if isinstance(like, pd.Series):
-        answer = pd.Series(values[0], index=like.index.view(), name=like.name)
+        answer = AnswerSeries(values[0], index=like.index.view(), name=like.name)
     else:
         parts = {i: like.iloc[:, i].array for i in range(keys)} | dict(enumerate(values, keys))
-        answer = pd.DataFrame(parts, index=like.index.view())
+        answer = AnswerFrame(parts, index=like.index.view())
         answer.columns = like.columns.view()
-    answer.attrs = {ANSWER: _write_receipt(answer, write_columns(columns), keys)}
-    return mark_if_noteworthy(answer)
+    computed, made_of = write_columns(columns)
+    text = _write_receipt(answer, computed, keys)
+    remember_parts(text, made_of)
+    answer.attrs = {ANSWER: text}
+    return answer
 
 
 def _write_receipt(answer: PandasAnswer, computed: Json, keys: int) -> str:
-    """Return the receipt of an answer that was computed, with its labels.
+    """Return the receipt of an answer that was computed from others, as JSON.
 
-    ``computed`` tells how. The first ``keys`` columns are labels of rows.
+    A receipt tells what an answer is: how it was computed, its labels, and a digest of its rows.
+    ``computed`` holds the computation of each column. The first ``keys`` columns of ``answer`` are
+    labels of its rows, and not numbers.
     """
     index, labels = answer.index, None
     if isinstance(answer, pd.DataFrame):

@@ -8,8 +8,8 @@ such draws are refused here. docs/guarantees/population.md has the proofs.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Sequence
-from typing import NamedTuple
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
 
 from dpframe import _validate
 from dpframe._answers.table import OF
@@ -23,13 +23,33 @@ from dpframe._plans.worth import bound_rank_error
 from dpframe._questions.question import find_shown_levels
 from dpframe._types import Raw
 
+# The error that an interval speaks of, by its `of=`.
+ERRORS = {"noise": "noise only", "population": "noise and sampling"}
 
-class GroupDifference(NamedTuple):
-    """The difference of two groups' answers, and the ends of its interval."""
+
+@dataclass(frozen=True)
+class GroupDifference:
+    """The difference of two groups' answers, and the ends of its interval.
+
+    It unpacks as ``estimate, lower, upper``.
+    """
 
     estimate: float
     lower: float
     upper: float
+    of: str = "noise"  #: The error that the interval covers: "noise" or "population".
+    level: float = 0.95  #: The level of the interval.
+
+    def __iter__(self) -> Iterator[float]:
+        return iter((self.estimate, self.lower, self.upper))
+
+    def __repr__(self) -> str:
+        """Show the difference with its interval, and the error that this covers."""
+        test = "; of='population' for a test" if self.of == "noise" else ""
+        return (
+            f"{self.estimate:.4g}, {100 * self.level:g} % interval {self.lower:.4g} to "
+            f"{self.upper:.4g}, {ERRORS[self.of]}{test}"
+        )
 
 
 def check_coverage(
@@ -148,16 +168,18 @@ def compute_difference(
         # The noises of two groups are independent.
         low, high = aggregate.interval(m, math.sqrt(level))
         ends = low[first] - high[second], high[first] - low[second]
-        return GroupDifference(estimate, float(ends[0][0]), float(ends[1][0]))
+        return GroupDifference(estimate, float(ends[0][0]), float(ends[1][0]), level=level)
     refuse_shared_groups(plan)
     lower, upper = bound_difference(m, (first, second), 1 - level)
-    return GroupDifference(estimate, lower, upper)
+    return GroupDifference(estimate, lower, upper, "population", level)
 
 
 def bound_difference(m: Measured, groups: tuple[slice, slice], risk: float) -> tuple[float, float]:
-    """Return the ends of an interval for the difference of two groups' means in the population.
+    """Return the lower and the upper end of an interval for the difference of two groups' means in
+    the population.
 
-    The interval fails with probability ``risk`` at most.
+    ``m`` has the noisy sums, and ``groups`` are slices with one group each. The interval fails with
+    probability ``risk`` at most.
     """
     draws = AGGREGATES[m.cell.aggregate].draws(m, risk / 2)
     assert draws is not None

@@ -26,7 +26,9 @@ from dpframe._types import Index, Json, PandasAnswer, Places
 # The keys in `attrs`, by what the receipt is of.
 ANSWER = "dpframe_receipt"  # an answer of a session
 REPORTS = "dpframe_reports"  # reports of rows
+FIXED = "dpframe_fixed"  # names and labels of levels with one label, which pandas drops
 ESTIMATE = "dpframe_estimate"  # an estimate from such reports
+LINE = "dpframe_line"  # no receipt: the line to write for what pandas computed from an answer
 
 
 def get_receipt(answer: PandasAnswer, kind: str) -> str | None:

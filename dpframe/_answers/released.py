@@ -20,11 +20,20 @@ from dpframe._ledger.store import unpack
 from dpframe._plans.aggregates import AGGREGATES, Cell
 from dpframe._plans.plan import Plan
 from dpframe._plans.sampling import NOISE, About
-from dpframe._plans.worth import LEVEL, PART, is_noise, is_vague_choice, says_nothing
+from dpframe._plans.worth import (
+    LEVEL,
+    PART,
+    is_noise,
+    is_vague_choice,
+    judge_at_sight,
+    says_nothing,
+)
 from dpframe._questions.question import Release
 from dpframe._types import Array, Bools, Ends, Json, Places, Raw
 
 Column = TypeVar("Column")
+
+_MANY = 1024  # groups; of more, some tell whether there is a warning
 
 
 class Released:
@@ -201,3 +210,27 @@ def blank_noise(release: Release, layout: AnswerLayout) -> list[Array]:
         else np.where(flag, math.nan, column.astype(np.float64))
         for flag, column in zip(released.noise, released.values, strict=True)
     ]
+
+
+def warn_of_noise(release: Release, layout: AnswerLayout, values: Sequence[Array]) -> None:
+    """Warn once in a session if much of an answer that was released just now is noise.
+
+    ``values`` are its columns as they were laid out. Of many groups, some are judged.
+    """
+    if release.warning is None or not values or not len(values[0]):
+        return
+    plan, raw, rule = release.plan, release.raw, release.rule
+    worth_it = None
+    if layout.by_output:
+        reliable = judge_at_sight(plan, raw, values, rule.part)
+        worth_it = None if reliable is None else not reliable
+        if worth_it is None and len(values[0]) > _MANY:
+            places = np.linspace(0, len(values[0]) - 1, _MANY).astype(np.int64)
+            raw = tuple(part[..., places] for part in raw)
+            values = [column[places] for column in values]
+    if worth_it is None:
+        released = Released(layout, plan, raw, rule.part)
+        released.values = list(values)
+        worth_it = released.is_worth_a_warning()
+    if worth_it:
+        release.warning.give(rule)

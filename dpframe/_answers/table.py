@@ -18,6 +18,7 @@ import pandas as pd
 
 from dpframe import _pandas, _validate
 from dpframe._answers.arithmetic import is_number
+from dpframe._answers.digits import count_digits
 from dpframe._plans.durations import count_decimals, format_moment
 from dpframe._types import Array, Bools, Index, PandasAnswer, Series
 
@@ -206,12 +207,7 @@ def _count_decimals(value: object, low: Any, high: Any) -> int | None:
         return count_decimals(low, high)
     if not (is_number(low) and is_number(high) and math.isfinite(high - low)):
         return None
-    half = (high - low) / 2
-    return (
-        0
-        if isinstance(value, int) or half <= 0
-        else max(0, min(300, 1 - math.floor(math.log10(half))))
-    )
+    return 0 if isinstance(value, int) else count_digits((high - low) / 2)
 
 
 def _format_cell(cell: object, decimals: int | None) -> str:
@@ -274,8 +270,8 @@ class Tabular(ABC):
         and each of its columns ``n`` has ``n_lower``, ``n_upper`` and ``n_flags`` beside it.
         Intervals are those of `interval`, with ``at_once`` for all numbers together. Without an
         interval the ends are empty, and ``flags`` says why. The standard error is empty where it
-        cannot be stated, as for means. ``.to_markdown()``, ``.to_html()`` and ``.to_csv()`` write
-        it down. It costs nothing.
+        cannot be stated, as for variances. ``.to_markdown()``, ``.to_html()`` and ``.to_csv()``
+        write it down. It costs nothing.
 
         With ``of="population"`` the ends cover what a sample says of a population too, as
         `interval` has it, and so does ``n``. The caption and the headers say so, and there is no

@@ -295,8 +295,8 @@ def has_repeats(arrow: Any) -> bool:
 def _encode_in_shares(arrow: Any) -> tuple[Array, Array]:
     """Return a code for each text of an Arrow array, and the texts, computed by several threads.
 
-    Each thread numbers a share of the rows first. Texts are numbered in the order in which they
-    occur.
+    Each thread numbers the texts of a share of the rows, from 0 on. Then the texts of all shares
+    are numbered together, in the order in which they occur, and each share's codes are translated.
     """
     pa: Any = import_module("pyarrow")
 

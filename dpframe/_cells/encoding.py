@@ -51,6 +51,7 @@ _float = struct.Struct(">BQcd").pack
 _FLOAT_HEAD = _head(1, 8) + b"f"
 _FLOAT_CELL = np.dtype([("head", (np.bytes_, len(_FLOAT_HEAD))), ("value", ">f8")])
 _NONE = _head(1, 0) + b"0"
+_FALSE, _TRUE = _head(1, 1) + b"b0", _head(1, 1) + b"b1"
 _TEXTS = {str}
 _PLAIN = (type(None), bool, int, float, str, pd.Timestamp, datetime.date)
 
@@ -110,6 +111,10 @@ def encode(value: Any) -> bytes:
         body = b"L" + encode(up) + encode(down)
         body = _short(1, len(body), b"t") + body
         return _short(1, len(body), b"q") + body
+    elif kind is bool:
+        return _TRUE if value else _FALSE
+    elif kind in _named_tuples:
+        tag, body = _named_tuples[kind], b"".join(map(encode, value))
     elif kind in _BY_TYPE:
         tag, body = _BY_TYPE[kind](value)
     elif "read_identity" in vars(kind):
@@ -165,6 +170,7 @@ Known = tuple[tuple[str, bytes, bytes | None, Any], ...]
 # The frozen dataclasses seen so far: tag, fields, and whether values have a slot for their
 # encoding.
 _records: dict[type, tuple[bytes, Known, bool]] = {}
+_named_tuples: dict[type, bytes] = {}  # the tags of the named tuples seen so far
 
 
 def _register_class(kind: Any) -> None:
@@ -172,15 +178,11 @@ def _register_class(kind: Any) -> None:
 
     The class is a frozen dataclass, a named tuple or a list of keys.
     """
-    tag, *names = kind.identity
-    head, frozen = tag.encode(), is_dataclass(kind)
+    head, frozen = kind.identity[0].encode(), is_dataclass(kind)
     if frozen:
         _records[kind] = b"D" + head, encoded_fields(kind), hasattr(kind, KEPT)
     elif issubclass(kind, tuple):
-        _BY_TYPE[kind] = lambda value: (
-            b"N" + head,
-            b"".join([encode(getattr(value, n)) for n in names]),
-        )
+        _named_tuples[kind] = b"N" + head  # `give_tag` names the fields in their order
     else:
         _BY_TYPE[kind] = lambda value: (b"K" + head, _digest_keys(value))
 
@@ -429,7 +431,6 @@ def _time(value: datetime.time) -> tuple[bytes, bytes]:
 
 
 _BY_TYPE: dict[type, Callable[[Any], tuple[bytes, bytes]]] = {
-    bool: lambda v: (b"b", b"1" if v else b"0"),
     complex: lambda v: (b"c", struct.pack(">dd", v.real, v.imag)),
     bytes: lambda v: (b"y", v),
     list: lambda v: (b"l", _items(v)),

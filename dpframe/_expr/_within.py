@@ -18,7 +18,7 @@ from typing import Any, ClassVar, NamedTuple
 from dpframe._errors import BadExpression, BadType
 from dpframe._expr._base import MAX_DEPTH, MAX_SIZE, Column, Constant, Expr, KeysOf, Lookup
 from dpframe._expr._kinds import Kind
-from dpframe._expr._nodes import Not
+from dpframe._expr._nodes import Clip, Not
 from dpframe._expr._ranges import Interval, outward
 from dpframe._identity import give_tag
 from dpframe._types import Arguments, Values
@@ -538,6 +538,24 @@ def keeps_one_row(where: Expr | None) -> bool:
 def looks_within(expr: Expr) -> bool:
     """Return whether an expression looks at several rows of a person, at any depth."""
     return isinstance(expr, Within) or any(map(looks_within, expr.children))
+
+
+def find_limited_by(expr: Expr, rows: int | None) -> Within | None:
+    """Return the computation whose bounds follow from the limit ``rows`` on a person's rows.
+
+    Such bounds cut the values of people who have more rows, as those of a sum do. A number that was
+    clipped by hand is bounded by that, and a condition by its two values: both return None.
+    """
+    if expr.kind == "bool" or (isinstance(expr, Clip) and None not in (expr.lower, expr.upper)):
+        return None
+    if not isinstance(expr, Within):
+        found = (find_limited_by(child, rows) for child in expr.children)
+        return next((one for one in found if one is not None), None)
+    reach = WITHIN[expr.how].reach
+    ends = [reach((0.0, 1.0), most, expr.args) for most in (None, 1)]
+    if expr.rows == rows and ends[0] is None and ends[1] is not None:
+        return expr
+    return None if expr.x is None else find_limited_by(expr.x, rows)
 
 
 def has_one_value(expr: Expr, people: Sequence[Column]) -> bool:

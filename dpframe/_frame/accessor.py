@@ -14,15 +14,17 @@ import pandas as pd
 
 from dpframe._answers import reports as _reports
 from dpframe._answers.accessor import Answer
+from dpframe._answers.marks import AnswerSeries
 from dpframe._answers.receipts import ANSWER, ESTIMATE, REPORTS, get_receipt
 from dpframe._errors import BadType, BadValue, DPError, LineageError, NoSession, NotOffered
 from dpframe._expr import Expr
 from dpframe._frame.completion import let_complete
+from dpframe._frame.frame import with_arguments_of
 from dpframe._frame.selection import AnswerMode
 from dpframe._frame.signatures import explain_arguments
 from dpframe._frame.surface import PrivateColumn, PrivateFrame
-from dpframe._session.data import elsewhere, find_root_positions, session_of, sessions
-from dpframe._session.opening import find_or_open_session, open_session, with_arguments_of
+from dpframe._session.data import find_root_positions, read_session_place, session_of, sessions
+from dpframe._session.opening import find_or_open_session, open_session
 from dpframe._session.session import Session
 from dpframe._session.terms import Words
 from dpframe._types import Series
@@ -264,7 +266,7 @@ def of_frame(
             return Answer(frame, receipt)
         session = session_of(frame.attrs)
     except (NoSession, BadValue) as reason:
-        return Elsewhere(frame, reason) if elsewhere(frame.attrs) else Unanswerable(reason)
+        return Elsewhere(frame, reason) if read_session_place(frame.attrs) else Unanswerable(reason)
     if session is None:
         return Unopened(frame)
     places = find_root_positions(frame, session.data.snapshot)
@@ -313,6 +315,11 @@ def _column_or_answer(series: Series) -> PrivateColumn | Answer | _reports.Repor
     if receipt is not None:
         return Answer(series, receipt)
     session = session_of(series.attrs)
+    if session is None and isinstance(series, AnswerSeries):
+        raise BadValue(
+            "pandas computed this from an answer, and left its intervals behind. Put .dp first: "
+            "answer.dp.rolling(7).mean(), answer.dp.cumsum(), answer.dp.groupby(level=0).sum()."
+        )
     if session is None:
         raise NoSession(
             "this Series has no dpframe session. Open one on its DataFrame: "

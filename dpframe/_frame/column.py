@@ -41,7 +41,7 @@ from dpframe._frame.tracked import (
     write_source,
 )
 from dpframe._frame.verbs import summaries
-from dpframe._frame.verbs.agg import read_spec, split_keywords
+from dpframe._frame.verbs.agg import read_spec, split_agg_keywords
 from dpframe._frame.verbs.measure import ask_outputs
 from dpframe._frame.verbs.pictures import Plots
 from dpframe._plans.price import Payment
@@ -188,8 +188,8 @@ class PrivateColumn(OperatorMethods, BoundColumn):
         >>> p = df.dp.open(1000)
         >>> p.groupby(p["age"].map(lambda a: "old" if a >= 65 else "young")).size(epsilon=80)
         age
-        old      2
-        young    1
+        old      2 ± 0
+        young    1 ± 0
         dtype: int64
         """
         ignored = _validate.among(na_action, ("ignore",))
@@ -228,8 +228,8 @@ class PrivateColumn(OperatorMethods, BoundColumn):
         >>> p = df.dp.open(1000)
         >>> p["state"].where(p["state"] == "CA", "elsewhere").value_counts(keys=["CA", "elsewhere"], epsilon=800)
         state
-        elsewhere    2
-        CA           1
+        elsewhere    2 ± 0
+        CA           1 ± 0
         Name: count, dtype: int64
         """
         return self._choose(cond, self, other)
@@ -267,8 +267,8 @@ class PrivateColumn(OperatorMethods, BoundColumn):
         >>> p = df.dp.open(100)
         >>> p.assign(old=p["age"].cut([0, 65, 110], labels=["no", "yes"])).groupby("old").size(epsilon=80)
         old
-        no     2
-        yes    1
+        no     2 ± 0
+        yes    1 ± 0
         dtype: int64
         """
         if isinstance(bins, int) and not isinstance(bins, bool):
@@ -303,8 +303,8 @@ class PrivateColumn(OperatorMethods, BoundColumn):
         >>> p = df.dp.open(1000, bounds={"came": ("2025-01-01", "2025-02-28")})
         >>> p.groupby(p["came"].dt.to_period("M")).size(epsilon=80)
         came
-        2025-01    1
-        2025-02    1
+        2025-01    1 ± 0
+        2025-02    1 ± 0
         Freq: M, dtype: int64
         >>> print(round((p["left"] - p["came"]).dt.days.sum((0, 30), epsilon=800)))
         4
@@ -355,7 +355,7 @@ class PrivateColumn(OperatorMethods, BoundColumn):
         count     2.0
         Name: age, dtype: float64
         """
-        spec, named, payment = split_keywords(spec, outputs, bounds)
+        spec, named, payment = split_agg_keywords(spec, outputs, bounds)
         form, wanted = read_spec(spec, named, [self.name], single=True)
         labels = [w.aggregate if form == "list" else w.label for w in wanted]
         outs = tuple(

@@ -6,9 +6,21 @@ builds expressions or asks the session; none touches data.
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping
+from functools import wraps
 from html import escape
-from typing import TYPE_CHECKING, Any, NoReturn, Self, TypeVar, Unpack, cast
+from inspect import cleandoc, signature
+from typing import (
+    TYPE_CHECKING,
+    Any,
+    Concatenate,
+    NoReturn,
+    ParamSpec,
+    Self,
+    TypeVar,
+    Unpack,
+    cast,
+)
 
 import numpy as np
 import pandas as pd
@@ -44,12 +56,14 @@ from dpframe._frame.verbs import (
     pictures,
     steps,
 )
+from dpframe._groups.calendar import count_periods, describe_groups_left_out
+from dpframe._groups.keys import KeyBy
 from dpframe._ledger.accountant import Accountant
 from dpframe._plans.budget import Budget
 from dpframe._plans.price import DEFAULTS, WORDS, Payment, check_payment
 from dpframe._refusals import ADVICE
 from dpframe._session.batch import Batch
-from dpframe._session.opening import find_or_open_session, open_session, with_arguments_of
+from dpframe._session.opening import find_or_open_session, name_arguments, open_session
 from dpframe._session.session import Session
 from dpframe._session.terms import Words
 from dpframe._types import Index, Series
@@ -68,6 +82,50 @@ UNLISTED = frozenset(
         *("isnull", "notnull", "aggregate"),
     )
 )
+P = ParamSpec("P")
+S = TypeVar("S")
+R = TypeVar("R")
+
+
+def _with_parameters(own: str | None, whole: str) -> str:
+    """Return the docstring of a method that takes the arguments of `open`.
+
+    ``own`` is the text of the method, and the parameters of ``whole`` follow it. Without its own
+    text it gets ``whole``.
+    """
+    if own is None:
+        return whole
+    start = whole.index("    Parameters\n")
+    return f"{cleandoc(own)}\n\n{cleandoc(whole[start : whole.index('    Examples', start)])}\n"
+
+
+def with_arguments_of(
+    declared: Callable[Concatenate[pd.DataFrame, P], Session],
+) -> Callable[[Callable[[S, Words], R]], Callable[Concatenate[S, P], R]]:
+    """Return a decorator that gives a method the signature of ``declared``, and its parameters in
+    the docstring.
+
+    The method gets a dict of the arguments that the user gave, and no others. So an argument that
+    is left out of a second `open` stays as it is.
+    """
+
+    frame, *parameters = signature(declared).parameters.values()
+
+    def share(method: Callable[[S, Words], R]) -> Callable[Concatenate[S, P], R]:
+        """Wrap a method that takes a dict of arguments into one with the declared parameters."""
+
+        @wraps(method)
+        def verb(instance: Any, /, *budget: Any, **arguments: Any) -> R:
+            return method(instance, name_arguments(budget, arguments))
+
+        described: Any = verb
+        described.__doc__ = _with_parameters(method.__doc__, declared.__doc__ or "")
+        described.__signature__ = signature(method).replace(
+            parameters=[frame.replace(name="self", annotation=frame.empty), *parameters]
+        )
+        return cast("Callable[Concatenate[S, P], R]", verb)
+
+    return share
 
 
 class PrivateFrame(OperatorMethods, Tracked):
@@ -116,7 +174,7 @@ class PrivateFrame(OperatorMethods, Tracked):
         return self._of(find_or_open_session(root, words))
 
     @property
-    def _whose(self) -> str:
+    def _unit_text(self) -> str:
         """A text that tells which rows belong to one person, and the contribution limits of a
         person."""
         unit = self._session.unit
@@ -501,8 +559,24 @@ class PrivateFrame(OperatorMethods, Tracked):
         rows = "" if self._selection.where is None else f" where {self._selection.where}"
         return (
             f"PrivateFrame of [{shown}{more}]{rows}\n{self.budget!r}{self._fits}\n"
-            f"{self._session.unit.neighbors}, {self._whose}{self._listed_keys}; {self._place}"
+            f"{self._session.unit.neighbors}, {self._unit_text}{self._listed_keys}; {self._place}"
+            + "".join(f"\n{text}" for text in self._groups_left_out)
         )
+
+    @property
+    def _groups_left_out(self) -> list[str]:
+        """Hints about columns of periods with more keys than a person counts in."""
+        unit = self._session.unit
+        if not unit.people or unit.groups is None:
+            return []
+        hints = []
+        for expr in self._selection.columns.values():
+            keys = self._session.keys.get(expr.position) if isinstance(expr, Column) else None
+            if keys is not None:
+                by = (KeyBy(expr, keys),)
+                if count_periods(by, unit.people) > unit.groups:
+                    hints.append(describe_groups_left_out(by, len(keys), unit.groups))
+        return hints
 
     @property
     def _fits(self) -> str:
@@ -530,9 +604,11 @@ class PrivateFrame(OperatorMethods, Tracked):
             else f"<p>where <code>{_escape(self._selection.where)}</code></p>"
         )
         return (
-            f"<div><b>PrivateFrame</b> ({self._session.unit.neighbors}, {escape(self._whose + self._listed_keys)})"
+            f"<div><b>PrivateFrame</b> ({self._session.unit.neighbors}, {escape(self._unit_text + self._listed_keys)})"
             f"<table><tr><th>column</th><th>kind</th><th>bounds</th></tr>{rows}</table>{where}"
-            f"{self.budget._repr_html_()}<small>{escape(self._place)}</small></div>"
+            f"{self.budget._repr_html_()}<small>{escape(self._place)}</small>"
+            + "".join(f"<p>{escape(text)}</p>" for text in self._groups_left_out)
+            + "</div>"
         )
 
 

@@ -255,10 +255,10 @@ class PrivateGroupBy(Measurable):
         >>> p = df.dp.open(1000, keys={"state": ["CA", "NY"]})
         >>> p.groupby("state")["sick"].value_counts(epsilon=900)
         state  sick
-        CA     True     2
-               False    0
-        NY     False    1
-               True     0
+        CA     True     2 ± 0
+               False    0 ± 0
+        NY     False    1 ± 0
+               True     0 ± 0
         Name: count, dtype: int64
         """
         names = self._chosen if column is None else [column]

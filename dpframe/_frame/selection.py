@@ -124,6 +124,10 @@ class Selection:
     listed: bool = False  # True if the columns were chosen. Then a count is one of each.
     # Expressions by text, as they were parsed for these columns.
     read: dict[str, Expr] = field(default_factory=dict, init=False, repr=False)
+    # Outputs of these columns by aggregate, column and ddof, with the bounds that were declared then.
+    made: dict[tuple[str, str, int], tuple[Mapping[int, tuple[float, float]], Output]] = field(
+        default_factory=dict, init=False, repr=False
+    )
 
     # Other selections -----------------------------------------------------------------------------------------
 
@@ -143,7 +147,7 @@ class Selection:
         """
         other = object.__new__(Selection)
         # Texts mean something else of other columns.
-        vars(other).update(vars(self), read={}, **changes)
+        vars(other).update(vars(self), read={}, made={}, **changes)
         return other
 
     def filter_rows(self, condition: Expr) -> Selection:
@@ -397,6 +401,11 @@ class Selection:
         ``bounds`` are given to the verb, or None for declared ones. ``name`` is the name in the
         answer, that of the column if None. ``ddof`` is that of a variance.
         """
+        simple = bounds is None and name is None and type(column) is str and type(ddof) is int
+        key, declared = (aggregate, cast("str", column), ddof), self.schema.bounds
+        known = self.made.get(key) if simple else None
+        if known is not None and known[0] is declared:
+            return known[1]
         one = AGGREGATES[aggregate]
         if one.counts_distinct:
             return self.distinct(column, name)
@@ -417,7 +426,10 @@ class Selection:
             raise BadValue("ddof must be 0 or 1.")
         ddof = ddof if one.takes_ddof else 1
         label = label if name is None else name
-        return Output(label, aggregate, expr, pair, ddof, duration=duration, origin=origin)
+        out = Output(label, aggregate, expr, pair, ddof, duration=duration, origin=origin)
+        if simple and len(self.made) < _MOST_READ:
+            self.made[key] = declared, out
+        return out
 
     def distinct(self, column: object, label: Hashable = None) -> Output:
         """Return one output of a question: the count of the distinct values of a column.
@@ -704,7 +716,7 @@ def price_question(
         if words.get("n") is not None or known:
             words = cast("Payment", {**words, "n": read_public_number(words.get("n"), known)})
 
-    def at(epsilon: Fraction) -> Price:
+    def price_at(epsilon: Fraction) -> Price:
         """Return the price of this question at an epsilon."""
         named = {**words, "epsilon": epsilon, "within": None, "n": None}
         return session.price(question, cast("Payment", named), part, ahead)
@@ -714,7 +726,7 @@ def price_question(
     if part != 1:
         typed = "half", *typed
     name, fresh = words.get("name"), bool(words.get("fresh"))
-    return PricedQuestion(question, price, declared, unit, typed, name, fresh, at)
+    return PricedQuestion(question, price, declared, unit, typed, name, fresh, price_at)
 
 
 def _accuracy(within: object, question: Question) -> Any:

@@ -183,7 +183,7 @@ class OfTable:
         )
 
 
-def check_author() -> None:
+def show_signatures_of_open() -> None:
     """Show the arguments of ``df.dp.open`` in the signatures of `open` and `OfTable.open`."""
     frame, *rest = signature(open_session, eval_str=True).parameters.values()
     extra = signature(open, eval_str=True).parameters["memory"]
@@ -195,7 +195,7 @@ def check_author() -> None:
     method.__signature__ = whole.replace(parameters=[source.replace(name="self"), *rest, extra])
 
 
-check_author()
+show_signatures_of_open()
 
 
 def recognise_source(table: object) -> Source:

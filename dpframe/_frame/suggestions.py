@@ -6,8 +6,9 @@ from __future__ import annotations
 import math
 from abc import abstractmethod
 from collections.abc import Iterator, Mapping
+from fractions import Fraction
 from html import escape
-from typing import Any, Unpack, cast
+from typing import TYPE_CHECKING, Any, Unpack, cast
 
 import numpy as np
 import pandas as pd
@@ -31,12 +32,18 @@ from dpframe._plans.price import Payment, check_payment
 from dpframe._questions.question import Query, Release
 from dpframe._statistics.base import LARGEST_POWER, LEAST_POWER, MAGNITUDES, Integers
 from dpframe._types import Series
+from dpframe._validate import Bounds
 from dpframe.mechanisms._base import Noise
+
+if TYPE_CHECKING:
+    from dpframe._frame.selection import BoundsLike
+    from dpframe._frame.verbs.measure import Measurable
 
 ROW_BINS = LIMIT.bit_length()  # 1, 2, 3 to 4, ..., up to the largest limit there is
 RISK = 0.05  # that noise raises a limit
 FALSE_BIN = 0.01  # that any bin without people looks as if it had some
 NOT_FOUND = (0.0, 1.0)
+_CLIPPED = Fraction(1, 10)  # the part of a share that `clipped` takes if no price is given
 
 
 class Suggested:
@@ -195,7 +202,11 @@ def suggest_limits(
         outputs.append(Output("max_groups", "people by groups"))
 
     def finish(release: Release) -> SuggestedLimits:
-        """Read the suggested limits from the noisy counts of people, which is post-processing."""
+        """Return the suggested limits, read from the noisy counts of people.
+
+        That is post-processing. A limit is the least that does not cut off more than the part 1 -
+        ``least`` of the people, as far as the noise allows to tell.
+        """
         limits, columns = {}, {}
         for cell in release.plan.cells:
             counts = release.raw[cell.part][:, 0]
@@ -230,8 +241,8 @@ def over_limits(
     >>> p = df.dp.open(100, unit="id", max_rows=4, bounds={"x": (0, 1)})
     >>> p.over_limits(epsilon=50)
     more than 4 rows
-    False    2
-    True     1
+    False    2 ± 0
+    True     1 ± 0
     dtype: int64
     """
     words, session = dict(check_payment(payment)), self._session
@@ -280,6 +291,49 @@ def over_limits(
     )
     keys = {label: answers, many: answers}
     return cast(pd.DataFrame, each.crosstab(label, many, margins=True, keys=keys, **words))
+
+
+@verb
+def clipped(
+    self: Measurable, column: object, bounds: BoundsLike = None, **payment: Unpack[Payment]
+) -> pd.Series[float] | pd.DataFrame:
+    """Estimate which share of a column's values its bounds clip: those ``below`` and ``above``
+    them.
+
+    Means, sums and the like move such values to the nearest bound, so a large share means that
+    their answers are off by more than the noise. The bounds are those of `mean`: declared ones, or
+    others that are given. Nulls are no values. The price is a tenth of a share if none is given.
+
+    Formal guarantee: epsilon-DP for its price: two means of conditions, which share it
+    (docs/guarantees/mean.md). A person counts for as many rows as in `mean`.
+
+    >>> df = pd.DataFrame({"cost": [50.0, 150.0, 950.0, 150.0] * 250})
+    >>> p = df.dp.open(100, bounds={"cost": (0, 200)})
+    >>> p.clipped("cost", epsilon=50).round(2)
+    below    0.00
+    above    0.25
+    dtype: float64
+    """
+    words = dict(check_payment(payment))
+    names, _ = self._columns_for(column, "mean", False)
+    if len(names) != 1:
+        own = [n for n in names if self._selection.expr(n) not in self._session.unit.people]
+        raise BadValue(f"clipped takes one column: clipped({(own or list(names))[0]!r}).")
+    whole = self._selection.output("mean", names[0], bounds)
+    expr, pair = whole.expr, whole.bounds
+    assert expr is not None
+    assert pair is not None
+    outs = []
+    for name, sign, bound in (("below", "<", pair.lower), ("above", ">", pair.upper)):
+        beyond = _expr.compare(sign, expr, _expr.constant(bound))
+        if expr.nullable:
+            beyond = _expr.choose(_expr.is_null(expr), None, beyond)
+        outs.append(Output(name, "mean", beyond, Bounds(0.0, 1.0)))
+    if all(words.get(word) is None for word in ("epsilon", "delta", "within")):
+        words["epsilon"] = float(_CLIPPED * self._session.accountant.limits.epsilon) / (
+            self._session.terms.queries
+        )
+    return cast("pd.Series[float]", self._ask_for(outs, words))
 
 
 @verb
@@ -358,13 +412,12 @@ def limit_of(counts: Integers, noise: Noise, share: float) -> int:
     """Return the suggested limit: a power of two that at most 1 - ``share`` of the people seem to
     exceed.
 
-    It is the least one where the noisy counts do not show that more people exceed it.
+    It is the least one where the noisy counts do not show that more people exceed it. ``counts``
+    has the people by powers of two, with ``noise`` in each count.
 
-    It is the least one of which the noisy counts do not show that more people exceed it.
-
-    What exceeds 2**j beyond its share is ``share`` times the bins above j less ``1 - share`` times
-    the others: a sum whose noise has a known spread. At the true limit it is at most 0, so with
-    probability 1 - RISK no larger one is returned.
+    For each j, consider ``share`` times the counts above j, less ``1 - share`` times the others.
+    The spread of its noise is known. At the true limit it is at most 0 without noise, so with
+    probability 1 - RISK no larger limit is returned.
     """
     people = counts.astype(float)
     for j in range(len(people) - 1):

@@ -128,6 +128,7 @@ RELEASES: dict[str, Any] = {
     "choose": choose.choose,
     "suggest_limits": suggestions.suggest_limits,
     "over_limits": suggestions.over_limits,
+    "clipped": suggestions.clipped,
     "suggest_bounds": suggestions.suggest_bounds,
     "randomize": randomize.randomize,
 }
@@ -181,6 +182,9 @@ FILLED: dict[str, Filled] = {
     "unique": Filled("pd.Index[Any]", "See `PrivateFrame.unique`."),
     "argmax": Filled("Any", "See `PrivateFrame.argmax`."),
     "top": Filled("list[Any]", "See `PrivateFrame.top`."),
+    "clipped": Filled(
+        "pd.Series[float]", "Estimate which share the bounds clip; see `PrivateFrame.clipped`."
+    ),
     "randomize": Filled("pd.Series[Any]", "Report each row; see `PrivateFrame.randomize`."),
 }
 
@@ -194,6 +198,7 @@ SELECTED: dict[str, str] = {
         name: f"Return the {what} of each group; see `PrivateFrame.{name}`."
         for name, what in order.GROUP_DOCS.items()
     },
+    "clipped": "Estimate which share the bounds clip in each group; see `PrivateFrame.clipped`.",
     "quantile": """Return quantiles of each group; see `PrivateFrame.quantile`.
 
     Of selected columns the first argument is ``q``. An empty group answers some point between the

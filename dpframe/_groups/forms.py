@@ -46,7 +46,9 @@ def form_of_groups(by: Sequence[By]) -> GroupForm:
     """Return the canonical form of a group-by over several columns.
 
     A group is a combination of one group of each grouping in ``by``. Group-bys with equal codes
-    have the same groups, so they can share answers.
+    have the same groups, so they can share answers. In the form, groupings stand in the order of
+    their codes, and groups in a canonical order. Its ``places`` tell, for each group of the form,
+    the number of that group in this group-by; None if they are the same.
     """
     if not by:
         return NO_GROUPS

@@ -17,7 +17,7 @@ import pandas as pd
 
 from dpframe._cells.codec import Finder, finder, form_of, index_of
 from dpframe._errors import BadType, BadValue, MissingKeys, with_article
-from dpframe._expr import NO_KEYS, Call, Expr
+from dpframe._expr import NO_KEYS, Call, Encoded, Expr
 from dpframe._types import Array, Index
 from dpframe._validate import MAX_LISTED, flag, length
 
@@ -306,7 +306,7 @@ def describe(value: object) -> str:
 
 
 @dataclass(frozen=True, slots=True)
-class KeyBy:
+class KeyBy(Encoded):
     """Group by equality with declared keys; rows with another value belong to no group."""
 
     identity: ClassVar[tuple[str, ...]] = ("by_keys", "expr", "keys")
@@ -410,7 +410,10 @@ class By(Protocol):
 def groups_of(by: Iterable[By]) -> int:
     """Return the number of groups of a group-by: the product over its groupings, and 1 without
     any."""
-    return math.prod(len(one.index) for one in by)
+    groups = 1
+    for one in by:
+        groups *= len(one.index)
+    return groups
 
 
 def combined_index(by: Sequence[By]) -> Index | None:

@@ -106,6 +106,25 @@ class Limit(NamedTuple):
         """Return a copy with some fields changed."""
         return self._replace(**changes)
 
+    def describe_left_out(self, people: bool, groups: int) -> str:
+        """Return what this limit leaves out of a question, or an empty text.
+
+        ``groups`` is the number of groups of the question.
+
+        ``people`` tells whether the answer counts people, rather than their rows.
+        """
+        if not self.describe(people):
+            return ""
+        if self.values is not None:
+            return f"values beyond {self.values} of a person"
+        texts = []
+        if self.rows is not None and not people:
+            where = "" if self.groups is None else " in a group"
+            texts.append(f"rows beyond {self.rows} of a person{where}")
+        if self.groups is not None and self.groups < groups:
+            texts.append(f"groups beyond {self.groups} of {groups} that a person is in")
+        return ", ".join(texts)
+
 
 _WHERE_TO_GIVE = (
     "Give it at the question, at the verb that made the rows, or once at open(...). It is your "

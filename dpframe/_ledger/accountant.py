@@ -67,7 +67,7 @@ _log.addHandler(
 
 
 LabelKey: TypeAlias = (
-    str | bytes | tuple[bytes, bytes]
+    str | bytes | tuple[bytes, bytes | str]
 )  # a digest; encodings if it is never on record
 
 
@@ -472,12 +472,14 @@ class Accountant:
         plans: Sequence[Plan],
         declarations: Sequence[Declared] = (),
         name: str | None = None,
-        at: Callable[[Fraction], Charge] | None = None,
+        charge_at: Callable[[Fraction], Charge] | None = None,
     ) -> None:
         """Charge the budget for some plans before they are answered, or raise `BudgetExceeded` and
-        charge nothing. The declarations that the plans rely on are recorded with the charge.
+        charge nothing.
 
-        ``at`` gives the charge of the question at another epsilon, to say which one would fit.
+        ``declarations`` are those that the plans rely on; they are recorded with the charge.
+        ``name`` is that of the answer. ``charge_at(epsilon)`` returns the charge of the question at
+        another epsilon, to say which one would fit.
         """
         charge = plans[0].charge if len(plans) == 1 else charge_for(plans)
         with self._alone():
@@ -488,13 +490,12 @@ class Accountant:
                     note = self._filter.warning(self._state, after)
                     if note is not None:  # as an error it stops here, and nothing is charged
                         caution(note)
-                    new = [
-                        declaration
-                        for declaration in dict.fromkeys(declarations)
-                        if declaration not in self._declared
-                    ]
-                    for declaration in new:
-                        self._append("declaration", dict(zip(DECLARED, declaration, strict=True)))
+                    new = []
+                    for declaration in dict.fromkeys(declarations):
+                        if declaration not in self._declared:
+                            new.append(declaration)
+                            record = dict(zip(DECLARED, declaration, strict=True))
+                            self._append("declaration", record)
                     debit = Debit(tuple(plans), name)
                     body = debit.text if self._store.durable else debit
                     entry = self._store.append(self._population, "debit", body)
@@ -516,7 +517,7 @@ class Accountant:
             tell(logging.WARNING, "refused", self, "; ".join(plan.question for plan in plans))
         # Outside of the lock: the search for a price that would fit takes time, and asks this
         # budget for prices.
-        raise BudgetExceeded(budget._refusal(charge, at))
+        raise BudgetExceeded(budget._refusal(charge, charge_at))
 
     def record(self, label: Label, plan: Plan, raw: Raw, vectors: Sequence[str] = ()) -> None:
         """Record a released answer, so that asking again after a restart costs nothing.
@@ -532,17 +533,20 @@ class Accountant:
                 self._sync()
 
     def recall(self, label: Label, shares: Iterable[str] = ()) -> tuple[Plan, Raw] | None:
-        """Return the recorded plan and noisy numbers of a question that was paid before, or None. A
-        named question is found at any price; others at this price, or as one of ``shares``.
+        """Return the recorded plan and noisy numbers of a question that was paid before, or None.
 
-        A record that is found by a digest is compared with the whole question.
+        ``label`` holds the digests of the question and of its price. A named question is found at
+        any price. Others are found at this price, or under a key in ``shares``: the keys of the
+        question at the prices of equal shares that it may have been paid with before. What is found
+        by a digest is compared with the whole question.
         """
         if self._file is None:
             return None
         with self._alone():
             self._sync()
             text = find_answer(label, self._answers, self._names)
-            if text is None and label.question in self._answers:  # at some price
+            # Whether the question was answered at some price, before the shares are computed.
+            if text is None and label.question in self._answers:
                 text = next(filter(None, map(self._answers.get, shares)), None)
             body = None if text is None else json.loads(text)
             if body is not None and not label.asks(body):

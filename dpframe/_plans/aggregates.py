@@ -13,9 +13,8 @@ intervals are derived in docs/guarantees/intervals.md.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Hashable, Sequence
-from contextlib import nullcontext
-from dataclasses import dataclass, field
+from collections.abc import Callable, Hashable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from operator import mul
 from typing import Any, ClassVar, NamedTuple, Protocol
@@ -165,6 +164,32 @@ class Cell:
     origin: str = ""
 
 
+# The constant of a chosen output with the position of the vector that counts its surroundings.
+AROUND = "around"
+
+
+def move_cell(cell: Cell, place: Mapping[int, int]) -> Cell:
+    """Return a cell whose vectors stand elsewhere. ``place`` has the new position of each."""
+    constants = cell.constants
+    if AROUND in constants:
+        constants = {**constants, AROUND: float(place[int(constants[AROUND])])}
+    return replace(cell, part=place[cell.part], constants=constants)
+
+
+class Noisy(Protocol):
+    """A vector of a plan, of which only the noise is needed here."""
+
+    @property
+    def noise(self) -> Any: ...
+
+
+class Surrounded(NamedTuple):
+    """The noisy counts around the choices of a release, and their noise."""
+
+    noise: Noise
+    raw: NDArray[Any] | None
+
+
 @dataclass(frozen=True, slots=True, eq=False)
 class Measured:
     """Noisy integers of one output, with the noise and the linear sums that the output is computed
@@ -177,6 +202,8 @@ class Measured:
     noise: Noise
     # The noisy integers. None before the release.
     raw: Array | None = None
+    # What was counted around the choices of `raw`. None for an output that is not chosen.
+    around: Surrounded | None = None
 
     def weights(self, combination: dict[str, float]) -> Floats:
         """Return the weight of each noisy integer in a combination of named sums.
@@ -208,13 +235,19 @@ class Measured:
             return row
         # Rows are added one after the other. A matrix product differs in the last bit between
         # processors, and a recorded answer must be the same wherever it is asked again.
-        rows, sums = self.raw.astype(float), np.zeros(self.raw.shape[1:])
-        small = self.raw.dtype != object and max(map(abs, weights)) < _SMALL
-        with nullcontext() if small else np.errstate(over="ignore"):
-            for weight, row in zip(weights, rows, strict=True):
+        sums = np.zeros(self.raw.shape[1:])
+        if self.raw.dtype != object and max(map(abs, weights)) < _SMALL:
+            for weight, row in zip(weights, self.raw, strict=True):
+                if weight:
+                    sums += weight * row
+            if constant:
+                sums += constant
+            return sums
+        with np.errstate(over="ignore"):
+            for weight, row in zip(weights, self.raw.astype(float), strict=True):
                 sums += weight * row
             sums += constant
-        return sums if small else sums.clip(-_LARGEST, _LARGEST)
+        return sums.clip(-_LARGEST, _LARGEST)
 
     def covariance(self, a: dict[str, float], b: dict[str, float]) -> float:
         """Return the covariance of the noise in two combinations of named sums.
@@ -242,6 +275,22 @@ class Measured:
         """Return how many standard deviations bound the noise of any combination of sums, with
         probability ``level``."""
         return self.noise.reach(level, max(map(len, self.cell.functionals.values())))
+
+
+def read_noisy(parts: Sequence[Noisy], raw: Sequence[Any] | None, cell: Cell) -> Measured:
+    """Return the noisy integers of an output, with those around it where it was chosen.
+
+    ``parts`` are the vectors of the plan. Before the release there are no integers.
+    """
+
+    def take(place: int) -> Any:
+        return None if raw is None else raw[place]
+
+    around = cell.constants.get(AROUND)
+    counted = None
+    if around is not None:
+        counted = Surrounded(parts[int(around)].noise, take(int(around)))
+    return Measured(cell, parts[cell.part].noise, take(cell.part), counted)
 
 
 # What outputs are read off ------------------------------------------------------------------------
@@ -405,6 +454,12 @@ class Aggregate:
     # True if answers are places on a list of keys.
     keyed: bool = False
 
+    # Return the counts around the chosen points. They are released after the choice, for a part of
+    # its price, and its interval is read off them.
+    surroundings: Callable[[Statistic], Statistic] | None = None
+    # Return a number that the values of each group reach with a probability, by these counts.
+    least_values: Callable[[Measured, float], Floats] | None = None
+
     # How it is read off the noisy sums.
     # Adjusts the cell of an output, given its place among the outputs of the statistic.
     adjust: Callable[[Cell, Output, int, Statistic], Cell] | None = None
@@ -427,8 +482,9 @@ class Aggregate:
     # Return the size below which a number is as good as zero, and how far apart the possible
     # answers of ``n`` values are. Noise is judged by both (`_plans.worth`).
     judging_scale: JudgeScale = know_no_scale
-    # Return the standard deviation of the noise in the answer, or a bound on it.
-    deviation: Callable[[Measured], float | None] = know_no_deviation
+    # Return the standard deviation of the noise in the answer, or a bound on it. Of a mean it is
+    # that of the first order, one for each group.
+    deviation: Callable[[Measured], float | Floats | None] = know_no_deviation
     # True if the noise is relative to the count, as that of a mean. False for counts and totals.
     ratio: bool | None = None
 
@@ -445,7 +501,7 @@ class Aggregate:
     selects: bool = field(init=False)
     # True if the whole release is a choice by numbers of rows.
     of_rows: bool = field(init=False)
-    # True if answers are measured with noise, and have intervals.
+    # True if answers are measured with noise.
     measured: bool = field(init=False)
     # True if it counts rows, people or distinct values. Groups are found by rows or people.
     counts_rows: bool = field(init=False)

@@ -139,32 +139,38 @@ class Budget:
     @cached_property
     def fits(self) -> Fraction:
         """`remaining`, as an exact number."""
-        return self._largest(self._make_admission_test(self._charge_pure))
+        return self._find_largest_epsilon(self._make_admission_test(self._charge_pure))
 
     def _charge_pure(self, epsilon: Fraction) -> Charge:
         """Return the charge of a question with pure noise that asks for this epsilon."""
         bought = self.rule.worth(epsilon, pricing_state(self)).epsilon
         return Charge(((PureDP(epsilon if bought is None else bought), 1),))
 
-    def _make_admission_test(self, at: Callable[[Fraction], Charge]) -> Callable[[Fraction], bool]:
+    def _make_admission_test(
+        self, charge_at: Callable[[Fraction], Charge]
+    ) -> Callable[[Fraction], bool]:
         """Return a function that tells whether a question still fits if it is asked at an epsilon.
 
-        ``at`` returns the charge of the question at an epsilon.
+        ``charge_at(epsilon)`` returns the charge of the question.
         """
 
         def admits(epsilon: Fraction) -> bool:
             """Return whether the budget still allows the question at this epsilon."""
             try:
                 return (
-                    self.state is not None and self.rule.after(self.state, at(epsilon)) is not None
+                    self.state is not None
+                    and self.rule.after(self.state, charge_at(epsilon)) is not None
                 )
             except (BudgetError, BadValue):  # too little to answer the question
                 return False
 
         return admits
 
-    def _largest(self, admits: Callable[[Fraction], bool]) -> Fraction:
-        """Return the largest epsilon for which ``admits`` is true, rounded down, or 0."""
+    def _find_largest_epsilon(self, admits: Callable[[Fraction], bool]) -> Fraction:
+        """Return the largest epsilon for which ``admits`` is true, rounded down, or 0.
+
+        What is left of the plain sum is tried first, since it often is the answer exactly.
+        """
         least, most = Fraction(0), self.rule.limits.epsilon
         if self.state is None:
             return least
@@ -345,16 +351,17 @@ class Budget:
             f"<div>{meter}<small>{escape(self._text())}; a share is {self.share:.4g}</small></div>"
         )
 
-    def _refusal(self, charge: Charge, at: Callable[[Fraction], Charge] | None = None) -> str:
+    def _refusal(
+        self, charge: Charge, charge_at: Callable[[Fraction], Charge] | None = None
+    ) -> str:
         """Return the text of the error for a debit that does not fit.
 
-        ``at`` returns the charge of the question at another epsilon, or is None.
-
         It says what is requested, spent and left, what would fit, and which accountant would allow
-        it.
+        it. ``charge_at(epsilon)`` returns the charge of the question at another epsilon, to find
+        what would fit.
         """
         subject = "these questions" if len(charge.losses) > 1 else "this question"
-        why = self._shortfall(charge) + self._advice(charge, at) + self._others(charge)
+        why = self._shortfall(charge) + self._advice(charge, charge_at) + self._others(charge)
         return (
             f"the budget does not allow {subject}: {why} "
             "Nothing was charged. Answers already released stay free to use and to repeat."
@@ -368,11 +375,11 @@ class Budget:
             else self.rule.refusal(self.state, charge)
         )
 
-    def _advice(self, charge: Charge, at: Callable[[Fraction], Charge] | None) -> str:
+    def _advice(self, charge: Charge, charge_at: Callable[[Fraction], Charge] | None) -> str:
         """Return a sentence with the largest delta or epsilon that would still fit; empty for a
         batch.
 
-        ``at`` returns the charge of the question at an epsilon. None stands for a question with
+        ``charge_at(epsilon)`` returns the charge of the question. None stands for a question with
         pure noise.
         """
         if len(charge.losses) > 1:
@@ -385,8 +392,8 @@ class Budget:
                     if left > 0
                     else " No delta is left."
                 )
-        admits = self._make_admission_test(self._charge_pure if at is None else at)
-        fits = self._largest(admits)
+        admits = self._make_admission_test(self._charge_pure if charge_at is None else charge_at)
+        fits = self._find_largest_epsilon(admits)
         if fits * 10_000 < self.rule.limits.epsilon:
             return " Next to nothing is left." if fits else " No epsilon is left."
         texts = (_format_rounded_down(fits, digits) for digits in range(6, 0, -1))

@@ -5,11 +5,15 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
+import numpy as np
+
 from dpframe._errors import BadValue
 from dpframe._groups.keys import BinBy
 from dpframe._plans.aggregates import (
+    AROUND,
     Aggregate,
     Cell,
+    Floats,
     Measured,
     Output,
     ScoreChoice,
@@ -21,7 +25,7 @@ from dpframe._plans.aggregates import (
 )
 from dpframe._plans.moments import are_whole
 from dpframe._statistics.base import MAGNITUDE_BITS, VALUE_BITS, Grid, Statistic, place_on_grid
-from dpframe._statistics.counts import Questions, RowCount
+from dpframe._statistics.counts import Questions, RowCount, ValueCount
 from dpframe._statistics.order import LEAF_CEILING
 from dpframe._statistics.scores import Revenue, Scores, Votes
 from dpframe._types import Array
@@ -91,10 +95,11 @@ def _drop_functionals(cell: Cell, out: Output, place: int, statistic: Statistic)
 def _mark_round(cell: Cell, out: Output, place: int, statistic: Statistic) -> Cell:
     """Return the cell with the number of the round in which its answer is chosen.
 
-    ``place`` is the position of the output ``out`` among those of the statistic.
+    ``place`` is the position of the output ``out`` among those of the statistic. The count of its
+    group is the next vector.
     """
-    constants = {**cell.constants, "place": float(place % out.rounds)}
-    return replace(cell, functionals={}, constants=constants)
+    known = {"place": float(place % out.rounds), AROUND: float(cell.part + 1)}
+    return replace(cell, functionals={}, constants={**cell.constants, **known})
 
 
 def _read_choice(m: Measured) -> Array:
@@ -115,6 +120,19 @@ def _read_round(m: Measured) -> Array:
     assert m.raw is not None
     choice: Array = m.raw[int(m.cell.constants["place"])]
     return choice
+
+
+def _count_voters(votes: Statistic) -> Statistic:
+    """Return the number of rows that any of the listed values has, to judge a choice among these."""
+    assert isinstance(votes, Votes)
+    return ValueCount(votes.expr)
+
+
+def _bound_voters(m: Measured, level: float) -> Floats:
+    """Return a number that the rows of each group reach, with probability ``level`` or more."""
+    assert m.around is not None
+    assert m.around.raw is not None
+    return np.asarray(m.around.raw[0].astype(float) - m.around.noise.quantile(level))
 
 
 # Entries ------------------------------------------------------------------------------------------
@@ -166,6 +184,8 @@ register(
         always_whole=True,
         picks=True,
         keyed=True,
+        surroundings=_count_voters,
+        least_values=_bound_voters,
         adjust=_mark_round,
         promise="the count of the choice is within {r:.4g} of the largest of its group",
     ),

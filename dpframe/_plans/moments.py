@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import cached_property
 from itertools import product
+from operator import attrgetter
 from typing import Any
 
 import numpy as np
@@ -78,7 +79,7 @@ def make_column(vector: VectorKey, outputs: Sequence[Output], setting: Setting) 
     nulls = setting.rows and expr.nullable
     if bounds is None:
         return ValueCount(expr, nulls)
-    names = {out.aggregate for out in outputs}
+    names = {*map(attrgetter("aggregate"), outputs)}
     if len(names) == 1 and not setting.rows:
         alone = AGGREGATES[outputs[0].aggregate].alone
         statistic = None if alone is None else alone(outputs[0], setting)
@@ -191,7 +192,7 @@ def _stretch(cell: Cell, t: Floats) -> Floats:
 
 def measure_mean(m: Measured) -> Array:
     """Return the noisy mean of each group, within the bounds. ``m`` has the noisy sums."""
-    n, t1 = m.values(N).astype(float), m.values(T1).astype(float)
+    n, t1 = m.values(N).astype(float, copy=False), m.values(T1).astype(float, copy=False)
     return _stretch(m.cell, ratio(t1, n, empty=0.5))
 
 
@@ -231,7 +232,8 @@ def _expect_mean_error(m: Measured, level: float, n: float | None) -> float | No
     """Return half the width of the interval to expect for a mean of ``n`` values, whatever they
     are.
 
-    ``level`` is the confidence. Return None if ``n`` is not known.
+    ``level`` is the confidence. Return None if ``n`` is not known. The largest variance of the noise
+    is taken, over some means t between the bounds.
     """
     if n is None and "n" in m.cell.constants:
         n = m.cell.constants["n"]
@@ -240,6 +242,22 @@ def _expect_mean_error(m: Measured, level: float, n: float | None) -> float | No
     width = m.cell.upper - m.cell.lower
     worst = max(m.covariance(c, c) for c in ({"t1": 1.0, "n": -t} for t in (0.0, 0.5, 1.0)))
     return min(width, width * m.reach(level) * math.sqrt(worst) / max(n, 1e-300))
+
+
+def _find_mean_deviation(m: Measured) -> Floats | None:
+    """Return the standard deviation of the noise in each mean, to first order of the noise.
+
+    It is NaN where the number of values may be 0, and None before the release.
+    """
+    if m.raw is None or m.cell.duration:
+        return None
+    n, t1 = m.values(N).astype(float), m.values(T1).astype(float)
+    share = ratio(t1, n, empty=0.5)
+    variance = m.covariance(T1, T1) - 2 * share * m.covariance(T1, N)
+    variance = np.maximum(variance + share**2 * m.covariance(N, N), 0.0)
+    sure = n > m.half_width(N, 0.95)
+    width = m.cell.upper - m.cell.lower
+    return np.where(sure, width * np.sqrt(variance) / np.where(sure, n, 1.0), math.nan)
 
 
 def _judge_mean(cell: Cell, n: float = math.inf) -> tuple[float, float]:
@@ -342,9 +360,11 @@ def _enclose_population_variance(m: Measured, risk: float) -> tuple[Floats, Floa
     """Return the intervals of the variance E[t**2] - E[t]**2 and of the number of values, for each
     group.
 
-    The bounds are scaled to 0 and 1. The four results are the lower and the upper ends of both.
-    Both hold together, except with probability ``risk``. The mean and the count take a twentieth of
-    the risk each, and the squares about the mean take the rest.
+    The bounds are scaled to 0 and 1. The four results are the lower and the upper end of the
+    variance, and those of the number of values. Both hold together, except with probability
+    ``risk``. The mean is not known exactly, so several means in its interval are tried (`STEPS`).
+    The mean and the count take a twentieth of the risk each, and the squares about the mean take
+    the rest.
     """
     n, t1, t2 = _read_sums(m, "n", "t1", "t2")
     mean_low, mean_high = enclose_unit_mean(m, 1 - risk / 20)
@@ -384,7 +404,8 @@ def _expect_variance_error(m: Measured, level: float, n: float | None) -> float 
     """Return half the width of the interval to expect for a variance of ``n`` values, whatever they
     are.
 
-    ``level`` is the confidence. Return None if ``n`` is not known.
+    ``level`` is the confidence. Return None if ``n`` is not known. The largest variance of the noise
+    is taken, over some means t and variances v.
     """
     if n is None:
         return None
@@ -452,9 +473,10 @@ def _enclose_standard_error(m: Measured, level: float) -> Interval:
 
     ``m`` has the noisy sums, and ``level`` is the confidence.
 
-    Its square is the sum of squares over n (n - ddof). Near a number of values n the count N gives
-    that denominator as (2 n - ddof) N - n**2: right in value and in slope at n, so that it hardly
-    matters which n is taken.
+    The squared standard error is the sum of squares about the mean, divided by N (N - ddof) for N
+    values. Mean and N are not known exactly, so a grid over their intervals is tried (`PAIRS`). For
+    each guess n of N the denominator is replaced by its tangent at n, (2 n - ddof) N - n**2. So it
+    hardly depends on the guess. The mean and N take a twentieth of the risk each.
     """
     risk, ddof = 1 - level, m.cell.ddof
     mean_low, mean_high = enclose_unit_mean(m, 1 - risk / 20)
@@ -502,8 +524,9 @@ def _enclose_skewness(m: Measured, level: float) -> Interval:
 
     ``m`` has the noisy sums, and ``level`` is the confidence.
 
-    The mean takes a twentieth of the risk, the variance and the count take a tenth, and the cubes
-    about the mean take the rest.
+    The cubes about the mean are divided by the cube of the deviation. Mean and variance are not
+    known exactly, so a grid over their intervals is tried (`PAIRS`). The mean takes a twentieth of
+    the risk, the variance and the count take a tenth, and the ratio takes the rest.
     """
     risk = 1 - level
     mean_low, mean_high = enclose_unit_mean(m, 1 - risk / 20)
@@ -539,9 +562,10 @@ def _judge_skewness(cell: Cell, n: float = math.inf) -> tuple[float, float]:
 def _ways_to_lie(*sides: float) -> tuple[Floats, Floats, Floats]:
     """Return means, variances and third central moments of imagined values between 0 and 1.
 
-    A plan tries with them how wide an interval can become. The means go from one end to the other,
-    and the values lie close together or far apart. ``sides`` says how far third moments lean
-    between their extremes, from 0 to 1. Two different values are enough for the extremes of each.
+    A plan tries with them how wide an interval can become. Each entry of the three arrays is a way
+    in which values may lie. The means go from one end to the other, and the variances from 0 to the
+    largest for a mean. ``sides`` places the third moment between its extremes (0 and 1) for that
+    mean and variance. Values at two points have the extremes.
     """
     means = STEPS[[1, 4, 8, 12, 16, 20, 24, 28, 31]]
     mean, part, side = (grid.ravel() for grid in np.meshgrid(means, STEPS[::4] ** 2, sides))
@@ -587,9 +611,8 @@ def _weigh_squares(mean: Floats) -> dict[str, Floats]:
 def _weigh_cubes(mean: Floats, var: Floats) -> dict[str, Floats]:
     """Return the weights of the noisy sums that give the sum of cubes about a mean.
 
-    A sum that is zero at this mean and variance is subtracted.
-
-    That sum has the slope of the cubes in the mean, so the difference does not depend on it.
+    The mean is a guess. So 3 var times the sum of distances from the mean is subtracted. It is 0 at
+    the true mean, and makes the result independent of the guess to first order.
     """
     return {
         "t3": np.ones_like(mean),
@@ -644,8 +667,9 @@ def _enclose_covariance(m: Measured, level: float) -> Interval:
 
     ``m`` has the noisy sums, and ``level`` is the confidence.
 
-    The means of both columns and the count take a twentieth of the risk each, and the products
-    about the means take the rest.
+    The means of both columns are not known exactly, so a grid over their intervals is tried
+    (`PAIRS`). They and the count take a twentieth of the risk each, and the products about the
+    means take the rest.
     """
     risk = 1 - level
     sums = WeightedSums(m, "st", "s1", "t1", "n")
@@ -675,7 +699,8 @@ def _expect_covariance_error(m: Measured, level: float, n: float | None) -> floa
     """Return half the width of the interval to expect for a covariance of ``n`` rows, whatever they
     are.
 
-    ``level`` is the confidence. Return None if ``n`` is not known.
+    ``level`` is the confidence. Return None if ``n`` is not known. The largest variance of the noise
+    is taken, over a grid of the two means (a and b) and over the covariances r that they allow.
     """
     if n is None:
         return None
@@ -741,6 +766,7 @@ register(
         of_times=True,
         alone=_mean_alone,
         error=_expect_mean_error,
+        deviation=_find_mean_deviation,
         judging_scale=_judge_mean,
         ratio=True,
         drawn=True,

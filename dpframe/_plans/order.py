@@ -17,6 +17,7 @@ from dpframe._errors import BadType, BadValue
 from dpframe._plans import sampling
 from dpframe._plans.aggregates import (
     AGGREGATES,
+    AROUND,
     Aggregate,
     Cell,
     Floats,
@@ -32,11 +33,13 @@ from dpframe._plans.sampling import About
 from dpframe._statistics.base import Statistic
 from dpframe._statistics.order import (
     Ranks,
+    Surroundings,
     Tree,
     deviations,
     enclose,
     estimate_distribution,
     list_level_sizes,
+    place_edges,
     read_quantile,
 )
 from dpframe._types import Array
@@ -142,14 +145,19 @@ def _make_tree(vector: VectorKey, outputs: Sequence[Output], setting: Setting) -
 
 
 def _mark_level(cell: Cell, out: Output, place: int, statistic: Statistic) -> Cell:
-    """Return the cell with the position of its quantile level among those of the release.
+    """Return the cell with its quantile level, and its position among those of the release.
 
-    ``out`` is the output with the level, and ``statistic`` has all levels of the release.
+    ``out`` is the output with the level, and ``statistic`` has all levels of the release. What is
+    counted around the choices is the next vector.
     """
     assert isinstance(statistic, Ranks)
     assert out.level is not None
-    place_of_level = float(statistic.levels.index(out.level))
-    return replace(cell, constants={**cell.constants, "place": place_of_level})
+    known = {
+        "place": float(statistic.levels.index(out.level)),
+        "level": float(out.level),
+        AROUND: float(cell.part + 1),
+    }
+    return replace(cell, constants={**cell.constants, **known})
 
 
 def _choose_quantile(m: Measured) -> Array:
@@ -162,18 +170,126 @@ def _choose_quantile(m: Measured) -> Array:
     return _find_points(m.cell, np.sort(m.raw, axis=0)[int(m.cell.constants["place"])])
 
 
+def _enclose_choice(m: Measured, level: float) -> Interval:
+    """Return the interval of a chosen quantile for each group, from the counts around the choices.
+
+    ``m`` has the choices and these counts, and ``level`` is the confidence. The noise in the counts
+    is covered. Both ends are NaN where nothing was counted.
+    """
+    if m.around is None or m.around.raw is None:
+        return find_no_interval(m, level)
+    return _find_ends(m, _enclose_by_counts(m, level))
+
+
+def _enclose_population_choice(m: Measured, level: float) -> Interval:
+    """Return the interval of the quantile in the population that the people were drawn from.
+
+    ``m`` has the choices and the counts around them, and ``level`` is the confidence. The risk may
+    be divided in any way between the noise and the draws, as for a tree.
+    """
+    if m.around is None or m.around.raw is None:
+        return find_no_interval(m, level)
+    risk, c = 1 - level, m.cell.constants
+    most = bound_count_around(m, 1 - risk * sampling.ON_NUMBER)[1]
+    low, high = np.zeros(len(most)), np.full(len(most), c["points"] - 1)
+    for share in sampling.SPLITS:
+        each = risk * (1 - sampling.ON_NUMBER)
+        spare = sampling.bound_share_deviation(most, c["level"], each * (1 - share))
+        ends = _enclose_by_counts(m, 1 - each * share, spare)
+        low, high = np.maximum(low, ends[0]), np.minimum(high, ends[1])
+    return _find_ends(m, (low, high))
+
+
+def _enclose_by_counts(
+    m: Measured, level: float, spare: Floats | float = 0.0
+) -> tuple[Floats, Floats]:
+    """Return the lowest and the highest point of the grid that could be the quantile.
+
+    ``m`` has noisy counts between edges around the choices. ``level`` is the confidence, and
+    ``spare`` is by how many ranks of each group the quantile itself may be off.
+
+    An edge is above the quantile if more than the share q of the values lie below the edge. From
+    either end of the grid the edges are passed as long as noise cannot explain on which side they
+    lie (docs/guarantees/quantiles.md#the-interval-of-a-choice).
+    """
+    around, c = m.around, m.cell.constants
+    assert around is not None
+    assert around.raw is not None
+    edges, q = _list_edges(m), c["level"]
+    below, terms = _add_up_around(m, edges)
+    excess = below - q * below[-1:]
+    variances = (1 - q) ** 2 * terms + q**2 * (terms[-1:] - terms)
+    deviations_of_excess = np.sqrt(variances) * around.noise.deviation
+    slack = around.noise.reach(level, len(around.raw)) * deviations_of_excess + spare
+    # No quantile lies below the first edge, and none above the last one.
+    passed = (excess < -slack) | (edges == 0)
+    stop = np.where(passed.all(axis=0), len(passed), passed.argmin(axis=0))
+    groups = np.arange(edges.shape[1])
+    low = edges[stop - 1, groups]
+    passed = ((excess > slack) | (edges == int(c["points"])))[::-1]
+    stop = np.where(passed.all(axis=0), len(passed), passed.argmin(axis=0))
+    high = edges[::-1][stop - 1, groups] - 1
+    return low.astype(float), np.maximum(low, high).astype(float)
+
+
+def _list_edges(m: Measured) -> Array:
+    """Return the edges between which the values around the choices were counted."""
+    assert m.raw is not None
+    return place_edges(m.raw, int(m.cell.constants["points"]))
+
+
+def _add_up_around(m: Measured, edges: Array) -> tuple[Floats, Floats]:
+    """Return the noisy number of values below each edge, and how many noises are in it.
+
+    Between two equal edges lies nothing, so their count is known to be zero and is left out.
+    """
+    assert m.around is not None
+    assert m.around.raw is not None
+    apart = np.diff(edges, axis=0) > 0
+    counts = np.where(apart, m.around.raw.astype(float), 0.0)
+    nothing = np.zeros((1, edges.shape[1]))
+    below = np.concatenate([nothing, np.cumsum(counts, axis=0)])
+    return below, np.concatenate([nothing, np.cumsum(apart, axis=0)])
+
+
+def bound_count_around(m: Measured, level: float) -> tuple[Floats, Floats]:
+    """Return the ends of an interval for the number of values of each group, from the counts around
+    a choice."""
+    assert m.around is not None
+    assert m.around.raw is not None
+    below, terms = _add_up_around(m, _list_edges(m))
+    reach = m.around.noise.reach(level, len(m.around.raw)) * m.around.noise.deviation
+    half = reach * np.sqrt(terms[-1])
+    return below[-1] - half, below[-1] + half
+
+
+def _bound_values(m: Measured, level: float) -> Floats:
+    """Return a number that the values of each group reach, with probability ``level`` or more."""
+    return bound_count_around(m, level)[0]
+
+
+def _find_ends(m: Measured, places: tuple[Floats, Floats]) -> Interval:
+    """Return the ends of intervals in data units, from their places on the grid.
+
+    They enclose the answer, which may have been put in order with other levels.
+    """
+    answers = _choose_quantile(m)
+    low, high = (_find_points(m.cell, side) for side in places)
+    return np.minimum(low, answers), np.maximum(high, answers)
+
+
 def enclose_by_other_levels(
     m: Measured, chosen: Sequence[float], ranks: float, level: float, about: About
 ) -> Interval:
     """Return the interval of a chosen quantile, from the other quantiles of the same release.
 
-    ``chosen`` has their levels. ``ranks`` is by how many ranks a choice may miss, and ``level`` is
-    the confidence. ``about`` has the number of values.
+    ``chosen`` has the levels of all quantiles in the release. No choice misses its rank by more
+    than ``ranks``. ``level`` is the confidence. ``about`` has the number of values n, and whether
+    the population is meant.
 
-    No choice misses by more than ``ranks``. So at a point v of level q' at least q' n - ranks
-    values lie up to it. If these are more than lie below the quantile of level q, that is up to v;
-    and likewise from below. If no level is so far off on one side, that end is the bound. If there
-    is no such level on either side, both ends are NaN.
+    A quantile of a higher level, by 2 ranks or so, is certainly above the true one, and one of a
+    lower level below it. The nearest such quantiles are the ends. Without one on a side, that end
+    is the bound of the column. Without one on either side, or if n is not known, both ends are NaN.
     """
     assert m.raw is not None
     own, n = chosen[int(m.cell.constants["place"])], about.n
@@ -236,8 +352,9 @@ def _enclose_population_quantile(m: Measured, level: float) -> Interval:
 
     ``m`` has the noisy counts of the tree, and ``level`` is the confidence.
 
-    The risk may be divided in any way between the noise and the number of draws below the quantile.
-    The points that any of several ways excludes are excluded.
+    A part of the risk is spent on the number of values (``most`` is the largest). The rest is
+    divided between the noise and the number of draws below the quantile. There is an interval for
+    each of several divisions, and the result is where all of them overlap.
     """
     assert m.raw is not None
     risk, c, terms = 1 - level, m.cell.constants, len(m.raw)
@@ -296,7 +413,7 @@ _QUANTILE = Aggregate(
     doc="Quantiles of clipped values.",
     vector=lambda out: VectorKey(_make_ranks, 6, out.expr, out.bounds, out.resolution),
     value=_choose_quantile,
-    interval=find_no_interval,
+    interval=_enclose_choice,
     verbs=("quantile",),
     pandas="quantile",
     level=Fraction(1, 2),
@@ -304,9 +421,13 @@ _QUANTILE = Aggregate(
     of_durations=True,
     of_times=True,
     picks=True,
+    surroundings=Surroundings.of,
+    least_values=_bound_values,
     adjust=_mark_level,
     promise="at most {r:.4g} values too many lie below the answer, and above it",
+    judging_scale=_judge_quantile,
     drawn=True,
+    population=_enclose_population_choice,
 )
 
 register(
@@ -334,7 +455,11 @@ register(
 def _name_level(
     name: str, level: Fraction, doc: str, *functions: Callable[..., object]
 ) -> Aggregate:
-    """Return the catalogue entry of a quantile with a name of its own, such as the median."""
+    """Return the catalogue entry of a quantile with a name of its own, such as the median.
+
+    ``level`` is its level, ``doc`` its description, and ``functions`` are those of Python and numpy
+    that stand for it in `agg`.
+    """
     return replace(
         _QUANTILE,
         name=name,

@@ -13,6 +13,7 @@ from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from functools import cached_property
 from html import escape
+from operator import attrgetter
 from typing import Any, NamedTuple
 
 from dpframe import _validate
@@ -23,17 +24,22 @@ from dpframe._groups.selected import FoundGroups
 from dpframe._groups.unit import Limit, Unit
 from dpframe._plans.aggregates import (
     AGGREGATES,
+    AROUND,
     LISTED,
     Cell,
     Measured,
     Outputs,
     Setting,
     VectorKey,
+    move_cell,
+    read_noisy,
 )
+from dpframe._plans.clips import NarrowBounds
 from dpframe._plans.counts import ROWS
 from dpframe._plans.moments import make_column
 from dpframe._plans.worth import (
     describe_error_by_spread,
+    describe_left_out,
     describe_worth_in_advance,
     find_choice_error,
 )
@@ -130,6 +136,8 @@ class Plan:
     caps: tuple[Limit, ...] = ()
     #: The groups that were found in the data.
     selected: FoundGroups | None = field(default=None, compare=False)
+    #: The bounds that cut more than the declarations do.
+    clips: tuple[NarrowBounds, ...] = field(default=(), compare=False)
     # The `Draft` of the question, while it runs.
     _draft: Any = field(default=None, compare=False, repr=False)
 
@@ -153,7 +161,7 @@ class Plan:
         """The delta of `cost`."""
         return self.cost.delta
 
-    @property
+    @cached_property
     def charge(self) -> Charge:
         """The loss and `stated_at`, as the ledger debits them."""
         return Charge(((self.loss, 1),), self.stated_at)
@@ -283,6 +291,8 @@ class Plan:
         rows.append(("neighbours", self.neighbors))
         if self.limits:
             rows.append(("limits", self.limits))
+        if left_out := describe_left_out(self):
+            rows.append(("left out", left_out))
         for part in self.parts:
             reach = f"{part.statistic}: sensitivity {part.sensitivity:.6g} ({part.noise.norm.text})"
             rows.append(("release", f"{reach}, {part.noise.name} noise of scale {part.scale:.6g}"))
@@ -384,6 +394,8 @@ class Plan:
         selected = (
             f',"selected":{_as_text(list(self.selected))}' if self.selected is not None else ""
         )
+        if self.clips:
+            selected += f',"clips":{_as_text([clip.to_json() for clip in self.clips])}'
         tail = (
             f'"groups":{self.groups},"limits":{caps},"why":{_as_text(self.why)},'
             f'"declared":[{declared}]{error}{selected}'
@@ -415,6 +427,7 @@ class Plan:
             data.get("told", ""),
             caps=tuple(map(Limit.from_json, data["limits"])),
             selected=FoundGroups(*data["selected"]) if "selected" in data else None,
+            clips=tuple(map(NarrowBounds.from_json, data.get("clips", ()))),
         )
 
 
@@ -451,15 +464,25 @@ def _read_cell(row: list[Any]) -> Cell:
     )
 
 
-def has_only_choices(cells: Sequence[Cell]) -> bool:
-    """Return whether all outputs are chosen, and none is measured."""
-    return bool(cells) and all(AGGREGATES[cell.aggregate].picks for cell in cells)
+def has_interval(cell: Cell) -> bool:
+    """Return whether an output has an interval: it is measured, or its surroundings are counted.
+
+    Receipts of earlier versions have quantiles without surroundings.
+    """
+    aggregate = AGGREGATES[cell.aggregate]
+    if aggregate.picks:
+        return not aggregate.keyed and AROUND in cell.constants
+    return aggregate.measured
+
+
+def has_no_intervals(cells: Sequence[Cell]) -> bool:
+    """Return whether none of the outputs has an interval."""
+    return bool(cells) and not any(map(has_interval, cells))
 
 
 def refuse_choices(cells: Sequence[Cell]) -> None:
-    """Refuse to give an interval if all outputs are chosen and not measured. The error tells what
-    to ask instead."""
-    if has_only_choices(cells):
+    """Refuse to give an interval if no output has one. The error tells what to ask instead."""
+    if has_no_intervals(cells):
         if any(AGGREGATES[cell.aggregate].keyed for cell in cells):
             raise NotOffered(
                 "the most common value is chosen, not measured, so no interval comes with it. Its "
@@ -467,19 +490,14 @@ def refuse_choices(cells: Sequence[Cell]) -> None:
                 "it may miss. value_counts has intervals."
             )
         raise NotOffered(
-            "a quantile is chosen, not measured, so no interval of values comes with it. Its plan "
-            "tells by how many "
-            "ranks it may miss. quantile(column, q, method='tree') has intervals. Several levels "
-            "that are chosen in one release, "
-            "quantile(column, [0.4, 0.5, 0.6]), bound one another where the number of values is "
-            "known: "
-            "answer.dp.interval(n=1000), or n= a released count."
+            "this quantile was released by an earlier version, without the counts that an interval "
+            "is read off. Its plan tells by how many ranks it may miss. Ask it again for an interval."
         )
 
 
 def get_noisy_sums(plan: Plan, raw: Raw | None, cell: Cell) -> Measured:
     """Return the noisy sums that an output is read off. Before the release they are empty."""
-    return Measured(cell, plan.parts[cell.part].noise, None if raw is None else raw[cell.part])
+    return read_noisy(plan.parts, raw, cell)
 
 
 # How a plan is made -------------------------------------------------------------------------------
@@ -489,17 +507,20 @@ def arrange(
     query: Outputs, unit: Unit, public_rows: int | None
 ) -> list[tuple[Statistic, list[int]]]:
     """Return the statistics that answer a question in one release, each with the positions of its
-    outputs.
+    outputs in the question.
 
-    ``public_rows`` is the number of rows if it is public.
+    ``public_rows`` is the number of rows if it is public, or None. The surroundings of choices follow them,
+    and have no outputs of their own.
 
-    The count, sum and moments of a column come from one vector, whose sensitivity is that of a
-    single number. So do the rows of the group, if the column may be null.
-    ``docs/guarantees/statistics.md`` shows why that beats splitting the price, and when another
-    form is better still.
+    The count, sum and moments of a column are read off one vector, whose sensitivity is that of a
+    single number. The number of rows is read off the vector of a column too, which then counts its
+    nulls (``host``). ``docs/guarantees/statistics.md`` shows why that beats splitting the price.
     """
     vectors = [AGGREGATES[out.aggregate].vector(out) for out in query.outputs]
-    moments = {v.expr: v for v in vectors if v.make is make_column and v.bounds is not None}
+    moments = {}
+    for vector in vectors:
+        if vector.make is make_column and vector.bounds is not None:
+            moments[vector.expr] = vector
     served: dict[VectorKey, list[int]] = {}
     for i, vector in enumerate(vectors):
         read = vector
@@ -508,7 +529,7 @@ def arrange(
             assert vector.expr is not None
             read = moments.get(vector.expr) or (vector if vector.expr.nullable else ROWS)
         served.setdefault(read, []).append(i)
-    ordered = sorted(served, key=lambda vector: vector.place)
+    ordered = sorted(served, key=attrgetter("place"))
     columns = [vector for vector in ordered if vector.make is make_column]
     host = None
     if ROWS in served and columns:
@@ -516,17 +537,48 @@ def arrange(
         host = min(columns, key=lambda column: encode((column.expr, column.bounds)))
         served[host] += served.pop(ROWS)
         ordered.remove(ROWS)
-    return [
-        (
-            vector.make(
-                vector,
-                [query.outputs[i] for i in served[vector]],
-                Setting(query, unit, public_rows, vector is host),
-            ),
-            served[vector],
-        )
-        for vector in ordered
-    ]
+    arranged: list[tuple[Statistic, list[int]]] = []
+    for vector in ordered:
+        outputs = [query.outputs[i] for i in served[vector]]
+        setting = Setting(query, unit, public_rows, vector is host)
+        statistic = vector.make(vector, outputs, setting)
+        arranged.append((statistic, served[vector]))
+        surroundings = AGGREGATES[outputs[0].aggregate].surroundings
+        if surroundings is not None:
+            arranged.append((surroundings(statistic), []))
+    return arranged
+
+
+# The part of the price of a choice that counts what lies around it. The choice errs by 16/15 of
+# what the whole price would buy (docs/guarantees/quantiles.md#the-interval-of-a-choice).
+ON_SURROUNDINGS = Fraction(1, 16)
+
+
+def _divide_price(arranged: Sequence[tuple[Statistic, list[int]]]) -> tuple[Fraction, ...]:
+    """Return the share of the price that each statistic takes.
+
+    All take the same, but a choice leaves a part of its own to its surroundings.
+    """
+    own = Fraction(1, sum(bool(serves) for _, serves in arranged))
+    shares: list[Fraction] = []
+    for _, serves in arranged:
+        if serves:
+            shares.append(own)
+        else:
+            shares[-1] = own * (1 - ON_SURROUNDINGS)
+            shares.append(own * ON_SURROUNDINGS)
+    return tuple(shares)
+
+
+class LastPlan:
+    """A slot for the last plan that was made from a draft, with the facts that it was made for.
+
+    A question that is asked again at the same price, with fresh noise or in another session, has
+    the same plan.
+    """
+
+    # One tuple, so that a thread that reads it gets facts and the plan that belongs to them.
+    made: tuple[tuple[Any, ...], Plan] | None = None
 
 
 class Draft(NamedTuple):
@@ -540,6 +592,8 @@ class Draft(NamedTuple):
     readings: tuple[Reading, ...]
     # The number of points that are chosen of each statistic, and 0 if it is measured.
     picks: tuple[int, ...]
+    # The share of the price that each statistic takes where some choose. Empty where none does.
+    shares: tuple[Fraction, ...]
     cells: tuple[Cell, ...]
     # The cells as JSON.
     written: str
@@ -549,6 +603,7 @@ class Draft(NamedTuple):
     limits: tuple[Limit, ...]
     # The end of the plan's reason: the statistics that share the price, and the limits.
     why: str
+    last: LastPlan
 
     def keep(self, places: Sequence[int]) -> Draft:
         """Return the draft of the vectors at these positions alone.
@@ -556,7 +611,7 @@ class Draft(NamedTuple):
         It plans the rest of a question whose other vectors are on record.
         """
         place = {kept: i for i, kept in enumerate(places)}
-        cells = tuple([replace(c, part=place[c.part]) for c in self.cells if c.part in place])
+        cells = tuple([move_cell(c, place) for c in self.cells if c.part in place])
         statistics = tuple([self.statistics[i] for i in places])
         return self._replace(
             statistics=statistics,
@@ -564,9 +619,11 @@ class Draft(NamedTuple):
             primitives=frozenset([p for s in statistics for p in s.primitives]),
             readings=tuple([self.readings[i] for i in places]),
             picks=tuple([self.picks[i] for i in places]),
+            shares=tuple([self.shares[i] for i in places if self.shares]),
             moved=tuple([self.moved[i] for i in places]),
             cells=cells,
             written=_as_text(_write_cells(cells)),
+            last=LastPlan(),
         )
 
 
@@ -599,7 +656,9 @@ def make_draft(query: Outputs, unit: Unit, public_rows: int | None) -> Draft:
             cell = aggregate.cell(outputs[i], part, place, statistic, readings[part])
             scaled = aggregate.scales and bool(unit.people)
             cells[i] = replace(cell, whole=False) if scaled and cell.whole else cell
-    why = f"; the price is shared by {len(statistics)} statistics" if len(statistics) > 1 else ""
+    asked = sum([bool(serves) for _, serves in arranged])
+    shares = _divide_price(arranged) if asked < len(arranged) else ()
+    why = f"; the price is shared by {asked} statistics" if asked > 1 else ""
     limits: tuple[Limit, ...] = ()
     if unit.people:
         each = dict.fromkeys(
@@ -607,8 +666,8 @@ def make_draft(query: Outputs, unit: Unit, public_rows: int | None) -> Draft:
         )
         limits = tuple(each) or (Limit(),)
         why += "".join([f"; {limit}" for limit in limits])
-    leading = [outputs[serves[0]] for _, serves in arranged]
-    picks = tuple([out.rounds if AGGREGATES[out.aggregate].picks else 0 for out in leading])
+    leading = [outputs[serves[0]] if serves else None for _, serves in arranged]
+    picks = tuple([out.rounds if out and AGGREGATES[out.aggregate].picks else 0 for out in leading])
     in_order = tuple([cells[i] for i in sorted(cells)])
     if selects:
         reaches = [s.reach_of_person(unit, groups) for s in statistics]
@@ -624,12 +683,14 @@ def make_draft(query: Outputs, unit: Unit, public_rows: int | None) -> Draft:
         primitives,
         readings,
         picks,
+        shares,
         in_order,
         written,
         moved,
         groups,
         limits,
         why,
+        LastPlan(),
     )
     if 0 < len(coded) <= _LONGEST:
         if len(_DRAFTS) >= _MOST_DRAFTS:
@@ -641,7 +702,8 @@ def make_draft(query: Outputs, unit: Unit, public_rows: int | None) -> Draft:
 def note_reduced_epsilon(plan: Plan, price: Price) -> Plan:
     """Return the plan with a note in its reason, if the question gets less than it asked for.
 
-    Its part of the budget may buy less epsilon, or less Gaussian noise, than ``price`` requested.
+    A question takes at most its part of the budget, so ``price`` may buy a smaller epsilon than the
+    question asked for, or Gaussian noise that is larger.
     """
     stake, loss = price.stake, plan.loss
     if stake is None or (

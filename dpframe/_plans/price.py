@@ -17,7 +17,7 @@ from dpframe import _validate
 from dpframe._errors import BadType, BadValue, BudgetError, did_you_mean, with_article
 from dpframe._plans.aggregates import Aggregate
 from dpframe._plans.budget import Budget, pricing_state
-from dpframe._plans.plan import Plan
+from dpframe._plans.plan import ON_SURROUNDINGS, Plan
 from dpframe._refusals import PANDAS_WORDS
 from dpframe._statistics.base import Sensitivity
 from dpframe.accounting import _search
@@ -99,7 +99,7 @@ def find_price(
     the budget. ``people`` is the number of values as far as the session knows it. ``plan_for``
     returns the plan that a price buys.
 
-    A question that is answered by several releases asks for a ``part`` of it each time.
+    A question that is answered by several releases asks for a ``part`` of the price each time.
     """
     mechanism, kind = payment.get("mechanism", AUTO), None
     if not (isinstance(mechanism, str) and mechanism == AUTO):
@@ -263,9 +263,8 @@ def _find_price_within(
 
 
 def _rank_cost(budget: Budget, charge: Charge) -> tuple[bool, float]:
-    """Return a key that orders charges by their cost.
-
-    Those that still fit come first. Then the part of a whole budget decides that they take.
+    """Return a key that orders charges by their cost: whether the charge no longer fits, and the
+    part of a whole budget that it takes.
     """
     rule = budget.rule
     fits = budget.state is not None and rule.after(budget.state, charge) is not None
@@ -282,8 +281,9 @@ def _find_least_price(
 ) -> Price:
     """Return the least price whose expected error is at most ``target``, to 24 bits.
 
-    ``price`` makes a price of an amount, and ``plan_for`` returns the plan that it buys. ``n`` is
-    the number of values to expect.
+    ``price`` makes a price of an amount, such as an epsilon or a mu squared, and ``plan_for``
+    returns the plan that it buys. ``n`` is the number of values to expect. The amount is enlarged or
+    reduced by factors of 4 until it is enclosed, and then found by bisection.
     """
     high = Fraction(1)
 
@@ -322,7 +322,8 @@ def buy_noise(sensitivities: Sequence[Sensitivity], price: Price) -> Offer:
     """Return the noise that a price buys for the vectors of a question, with its privacy loss.
 
     ``sensitivities`` has one for each vector. A mechanism that the price names is taken. Otherwise
-    the one with the narrowest intervals is taken, of those that the price buys.
+    the one with the narrowest intervals is taken, of those that the price buys. The offer also
+    holds the reason for the choice, as text for the plan.
     """
     named: Any = MECHANISMS.get(price.mechanism)
     if named is not None:
@@ -336,11 +337,11 @@ def buy_noise(sensitivities: Sequence[Sensitivity], price: Price) -> Offer:
             raise BudgetError(named.refusal(price))
         return bought.change(why=f"{named.name.capitalize()}, as asked")
     kinds: Any = MECHANISMS.values()
-    offers: list[tuple[type[Noise], Offer]] = [
-        (kind, offer)
-        for kind in kinds
-        if kind.automatic and (offer := kind.offer(sensitivities, price)) is not None
-    ]
+    offers: list[tuple[type[Noise], Offer]] = []
+    for kind in kinds:
+        offer = kind.offer(sensitivities, price) if kind.automatic else None
+        if offer is not None:
+            offers.append((kind, offer))
     if not offers:
         raise BudgetError(NO_EPSILON)
     (first_kind, first_offer), *further = offers
@@ -385,27 +386,35 @@ def _mean_width(offer: Offer) -> float:
     )
 
 
-def buy_points(sensitivities: Sequence[Sensitivity], picks: Sequence[int], price: Price) -> Offer:
+def buy_points(
+    sensitivities: Sequence[Sensitivity],
+    picks: Sequence[int],
+    shares: Sequence[Fraction],
+    price: Price,
+) -> Offer:
     """Return the mechanisms for vectors that share a price, if some of them choose grid points, as
     quantiles do.
 
     ``picks`` has the number of points to choose for each vector, and 0 for one that is measured.
-    The sensitivity of a vector to choose from is that of differences of scores.
+    ``shares`` has the share of the price of each. The sensitivity of a vector to choose from is
+    that of differences of scores.
     """
     if price.mechanism != AUTO:
         raise BadValue("a selection has its own mechanism (noisy-max): leave mechanism= out.")
-    e = pure(price) / len(picks)
+    epsilon = pure(price)
     noises: list[Any] = [
-        LaplaceNoise.for_price(s.l1, e)
+        LaplaceNoise.for_price(s.l1, epsilon * share)
         if not rounds
-        else NoisyMax.for_price(s.l1, e)
+        else NoisyMax.for_price(s.l1, epsilon * share)
         if rounds == 1
-        else NoisyTop.for_price(s.l1, e, rounds)
-        for s, rounds in zip(sensitivities, picks, strict=True)
+        else NoisyTop.for_price(s.l1, epsilon * share, rounds)
+        for s, rounds, share in zip(sensitivities, picks, shares, strict=True)
     ]
     why = "points of a grid, one price: only the choice leaves, never a count"
     if not all(picks):
-        why = "a choice by noisy max, and pure epsilon for the rest"
+        why = "choices by noisy max, and pure epsilon for what is counted or added up"
+    if len(set(shares)) > 1:
+        why += f"; {ON_SURROUNDINGS} of the price of a choice counts what it is judged by"
     return Offer(noises, PureDP(pure(price)), why=why)
 
 

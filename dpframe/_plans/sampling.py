@@ -44,7 +44,7 @@ _LARGEST_RATE = 1e12
 # The number of groups that are computed at once. They fit into memory a few hundred times over.
 _AT_ONCE = 500
 
-# Numbers of noises, each with their weight.
+# Independent noises in a weighted sum: how many have a weight, and that weight for each group.
 Noises = Sequence[tuple[float, Floats]]
 
 
@@ -80,7 +80,8 @@ def find_rate(risk: float) -> float:
 def bound_log_moment(rate: Floats, bound: Floats | float, variance: Floats | float) -> Floats:
     """Return a bound on log E exp(rate X) for a random X of mean 0.
 
-    X is at most ``bound``, and its variance is at most ``variance`` (Hoeffding 1963, theorem 3).
+    X is at most ``bound``, and its variance is at most ``variance``. The bound is that of a law
+    with two points, ``bound`` and one below 0 (Hoeffding 1963, theorem 3).
     """
     square = np.square(np.maximum(bound, 1e-150))
     with np.errstate(divide="ignore"):
@@ -133,8 +134,8 @@ class Draws:
         step = max(1, _AT_ONCE // (rates.size // max(len(self.total), 1) or 1))
         for start in range(0, len(self.total), step):
             groups = slice(start, start + step)
-            for side, up in zip(sides, (False, True), strict=True):
-                side.append(self.part(groups).find_end(rates[..., groups], up))
+            for side, greatest in zip(sides, (False, True), strict=True):
+                side.append(self.part(groups).find_end(rates[..., groups], greatest))
         low, high = (
             np.concatenate([np.empty((*rates.shape[:-1], 0)), *side], axis=-1) for side in sides
         )
@@ -144,70 +145,90 @@ class Draws:
         least, most = np.where(self.n > 0, nearest, 0.0), np.where(self.n > 0, nearest, 1.0)
         return np.where(missed, least, low), np.where(missed, most, high)
 
-    def find_end(self, rate: Floats, up: bool) -> Floats:
-        """Return, for each group, the least mean that is not excluded, or the greatest if ``up``.
+    def find_end(self, rate: Floats, greatest: bool) -> Floats:
+        """Return, for each group, the least mean that is not excluded, or the greatest of them.
 
-        It is searched among points from end to end, and then between the last one that is kept and
-        the next. NaN means that all are excluded. ``rate`` is that of `ends`.
+        It is searched among 33 points from 0 to 1 and the noisy mean (``middle``). Then bisection
+        searches between the outermost one that is not excluded (``inside``) and the next
+        (``outside``). NaN means that all are excluded. ``rate`` is that of `ends`.
         """
         with np.errstate(divide="ignore", invalid="ignore"):
             middle = np.where(self.n > 0, np.clip(self.total / self.n, 0.0, 1.0), 0.5)
         middle = np.broadcast_to(middle, rate.shape)
         points = np.expand_dims(_POINTS, tuple(range(1, rate.ndim + 1)))
-        kept = self._keeps(points, rate, up)
+        kept = self._is_possible(points, rate, greatest)
         inside = (
             np.where(kept, points, -np.inf).max(axis=0)
-            if up
+            if greatest
             else np.where(kept, points, np.inf).min(axis=0)
         )
-        nearer = np.maximum(inside, middle) if up else np.minimum(inside, middle)
-        inside = np.where(self._keeps(middle, rate, up), nearer, inside)
+        nearer = np.maximum(inside, middle) if greatest else np.minimum(inside, middle)
+        inside = np.where(self._is_possible(middle, rate, greatest), nearer, inside)
         outside = (
-            np.minimum(inside + _POINTS[1], 1.0) if up else np.maximum(inside - _POINTS[1], 0.0)
+            np.minimum(inside + _POINTS[1], 1.0)
+            if greatest
+            else np.maximum(inside - _POINTS[1], 0.0)
         )
-        inside = np.where(self._keeps(outside, rate, up) & np.isfinite(inside), outside, inside)
+        possible = self._is_possible(outside, rate, greatest)
+        inside = np.where(possible & np.isfinite(inside), outside, inside)
         for _ in range(_ROUNDS):
             halfway = (inside + outside) / 2
-            good = self._keeps(halfway, rate, up)
+            good = self._is_possible(halfway, rate, greatest)
             inside, outside = np.where(good, halfway, inside), np.where(good, outside, halfway)
         return np.asarray(np.where(np.isfinite(inside), outside, np.nan))
 
     # Noise has no moments at large rates. They are infinite there, and never the least.
     @np.errstate(all="ignore")
-    def _keeps(self, mean: Floats, rate: Floats, up: bool) -> NDArray[np.bool_]:
-        """Return whether a mean is possible, given the noisy sum: large enough for it (``up``), or
-        small enough.
+    def _is_possible(self, mean: Floats, rate: Floats, greatest: bool) -> NDArray[np.bool_]:
+        """Return whether a mean is possible, given the noisy sum.
 
-        The test errs with a probability of at most exp(-rate).
+        With ``greatest`` a mean is ruled out if it is too large for the sum: the sum falls short of
+        mean * n by more than a critical value. Else it is ruled out if it is too small, and the sum
+        exceeds mean * n by more. A true mean is ruled out with a probability of at most exp(-rate).
+
+        The critical value is the Chernoff bound for draws and noise together: the smallest (rate +
+        log moment) / r over exponents r.
         """
         mean = np.broadcast_to(mean, np.broadcast_shapes(mean.shape, rate.shape))
         variance = self.variance(mean)
-        bound = mean if up else 1 - mean
-        off = mean * self.n - self.total if up else self.total - mean * self.n
+        bound = mean if greatest else 1 - mean
+        off = mean * self.n - self.total if greatest else self.total - mean * self.n
         noises = [
-            (k, a - mean * b) for k, a, b in zip(self.times, self.of_total, self.of_n, strict=True)
+            (count, in_total - mean * in_n)
+            for count, in_total, in_n in zip(self.times, self.of_total, self.of_n, strict=True)
         ]
-        at = list_rates(rate, self.most * variance + self._spread(noises))
-        moments = self.most * bound_log_moment(at, bound, variance) + self._moments(at, noises)
-        critical = np.fmin.reduce((rate + moments) / at, axis=0)
+        exponents = list_rates(rate, self.most * variance + self._noise_variance(noises))
+        moments = self.most * bound_log_moment(exponents, bound, variance)
+        moments = moments + self._noise_moments(exponents, noises)
+        critical = np.fmin.reduce((rate + moments) / exponents, axis=0)
         return np.asarray(off <= np.where(np.isnan(critical), np.inf, critical))
 
-    def _spread(self, noises: Noises) -> Floats:
-        return np.asarray(sum(k * np.square(w) for k, w in noises) * self.law.deviation**2)
+    def _noise_variance(self, noises: Noises) -> Floats:
+        squares = sum(count * np.square(weight) for count, weight in noises)
+        return np.asarray(squares * self.law.deviation**2)
 
-    def _moments(self, at: Floats, noises: Noises) -> Floats:
-        return np.asarray(sum(k * self.law.cumulant(at * w) for k, w in noises))
+    def _noise_moments(self, exponents: Floats, noises: Noises) -> Floats:
+        """Return the sum of the log moments of weighted noises, at each exponent."""
+        return np.asarray(
+            sum(count * self.law.cumulant(exponents * weight) for count, weight in noises)
+        )
 
     @property
     def error(self) -> Floats:
-        """Estimated standard errors of the means of the groups, from draws and noise together."""
+        """Estimated standard errors of the means of the groups, from draws and noise together.
+
+        The variance of the draws is that of the noisy squares, or mean * (1 - mean), the largest
+        that values between 0 and 1 can have.
+        """
         n = np.maximum(self.n, 1.0)
         mean = np.clip(self.total / n, 0.0, 1.0)
         least = mean * (1 - mean)
         if self.squares is not None:
             least = np.clip(self.squares / n - mean**2, 0.0, least)
         pairs = zip(self.times, self.of_total, self.of_n, strict=True)
-        noise = sum(k * np.square(a - mean * b) for k, a, b in pairs) * self.law.deviation**2
+        noise = self._noise_variance(
+            [(count, in_total - mean * in_n) for count, in_total, in_n in pairs]
+        )
         return np.asarray(np.sqrt(least / n + noise / n**2))
 
     @np.errstate(all="ignore")
@@ -215,22 +236,29 @@ class Draws:
         """Return an upper bound on the variance of the values of each group, if they have this
         mean.
 
-        It is the variance of two points at the bounds, or less if the squares about the mean are
-        too few for that. Squares Y within [0, M] have E exp(-t Y) <= 1 - variance (1 - exp(-t M)) /
-        M, since exp is convex.
+        It is mean * (1 - mean), the variance of two points at the bounds. If the noisy sum of
+        squares is known, and is too small for that variance, it is less. ``about`` is the noisy sum
+        of squares about the mean, and ``largest`` is M, the largest such square. Squares Y within
+        [0, M] have E exp(-t Y) <= 1 - variance (1 - exp(-t M)) / M, since exp is convex. Markov's
+        inequality turns that into a bound for each exponent t, and the least is taken.
         """
         most = np.asarray(mean * (1 - mean))
         if self.squares is None or self.of_squares is None:
             return most
         about = self.squares - 2 * mean * self.total + mean**2 * self.n
         parts = zip(self.times, self.of_squares, self.of_total, self.of_n, strict=True)
-        noises = [(k, a - 2 * mean * b + mean**2 * c) for k, a, b, c in parts]
+        noises = [
+            (count, in_squares - 2 * mean * in_total + mean**2 * in_n)
+            for count, in_squares, in_total, in_n in parts
+        ]
         largest = np.square(np.maximum(mean, 1 - mean))
-        at = list_rates(self.rate, np.maximum(about, 0.0) * largest + self._spread(noises))
-        spent = (at * about + self.rate + self._moments(at, noises)) / np.maximum(
-            self.least, 1e-300
+        exponents = list_rates(
+            self.rate, np.maximum(about, 0.0) * largest + self._noise_variance(noises)
         )
-        bounds = largest * np.expm1(-spent) / np.expm1(-at * largest)
+        spent = (
+            exponents * about + self.rate + self._noise_moments(exponents, noises)
+        ) / np.maximum(self.least, 1e-300)
+        bounds = largest * np.expm1(-spent) / np.expm1(-exponents * largest)
         return np.maximum(np.fmin(np.fmin.reduce(bounds, axis=0), most), 0.0)
 
 
@@ -248,7 +276,9 @@ def make_draws(m: Measured, risk: float) -> Draws:
     """Return the noisy sums of a mean as draws from a population, to test which mean they came
     from.
 
-    A part of the ``risk`` is spent on the number of values and on their spread.
+    ``m`` has the noisy sums, of values scaled to lie between 0 and 1: their number ``n``, their sum
+    ``t1``, and perhaps that of their squares ``t2``. A part of the ``risk`` is spent on the number
+    of values and on their spread.
     """
     number, total, squares = {"n": 1.0}, {"t1": 1.0}, {"t2": 1.0}
     n, half = m.values(number).astype(float), m.half_width(number, 1 - risk * ON_NUMBER)
@@ -269,14 +299,15 @@ def make_draws(m: Measured, risk: float) -> Draws:
 
 
 def enclose_differences(first: Draws, second: Draws, risk: float) -> tuple[Floats, Floats]:
-    """Return the interval of the difference of two population means, group by group.
+    """Return the lower and the upper ends of the difference of two population means, by group.
 
-    Both are estimated from independent draws. ``risk`` is the probability that the interval may
-    miss.
+    Both means are estimated from independent draws. ``risk`` is the probability that the interval
+    may miss the difference of the true means.
 
-    By `Draws.ends` the rate at which a true mean is left out is above r with probability exp(-r) at
+    By `Draws.ends` the rate at which a true mean is excluded is above r with probability exp(-r) at
     most, on each side. So two such rates add up to more than r with probability (1 + r) exp(-r) at
-    most, that of two exponential variables.
+    most, that of two exponential variables. The interval is that of all pairs of means whose rates
+    add up to at most this r. ``shares`` are the rates that the first mean may have.
     """
     rate = find_rate_of_two(risk / 2)
     shares = np.maximum(np.linspace(0.0, rate, _CELLS + 1), 1e-9)[:, None]
@@ -321,31 +352,34 @@ def find_least_risk(excludes: Callable[[float], bool]) -> float:
 
 
 def bound_share_deviation(n: Floats, share: float, risk: float) -> Floats:
-    """Return how far a binomial count may lie from its mean, but for this risk.
+    """Return a bound on how far a binomial count lies from its mean.
 
     Each of n draws counts with probability ``share``. The bound is exceeded with probability
-    ``risk`` at most, on both sides together. It grows with n.
+    ``risk`` at most, on both sides together. It grows with n. It is the larger of the Chernoff
+    bounds for the two sides.
     """
     rate, sides = find_rate(risk), []
     variance = share * (1 - share)
     if not variance:
         return np.zeros_like(n)
     n = np.maximum(n, 0.0)
-    at = list_rates(rate, n * variance)
+    exponents = list_rates(rate, n * variance)
     for bound in (share, 1 - share):
-        sides.append(((rate + n * bound_log_moment(at, bound, variance)) / at).min(axis=0))
+        moments = n * bound_log_moment(exponents, bound, variance)
+        sides.append(((rate + moments) / exponents).min(axis=0))
     return np.asarray(np.minimum(np.maximum(*sides), n))
 
 
 def enclose_expected_count(
     noise: Callable[[float], tuple[NDArray[np.generic], NDArray[np.generic]]], level: float
 ) -> tuple[Floats, Floats]:
-    """Return the interval of the count to expect in the population, from a noisy count of draws.
+    """Return the lower and the upper ends of the count to expect, from a noisy count of draws.
 
-    ``level`` is the confidence.
+    The expected count is that of the population that the table was drawn from. ``level`` is the
+    confidence. ``noise(level)`` returns the interval of the count in the table itself.
 
-    ``noise`` returns the interval of the number itself at a level. What any of several divisions of
-    the risk excludes is excluded.
+    The risk is divided between noise and draws. There is an interval for each of several divisions,
+    and the result is where all of them overlap.
     """
     low: Floats | float
     high: Floats | float
@@ -358,11 +392,11 @@ def enclose_expected_count(
 
 
 def enclose_expectation(low: Floats, high: Floats, deviation: float) -> tuple[Floats, Floats]:
-    """Return the interval of the expected count, if the count of the draws lies between ``low`` and
-    ``high``.
+    """Return the lower and the upper ends of the expected count, if the count of the draws lies
+    between ``low`` and ``high``.
 
-    ``deviation`` is that of a normal tail on each side. Short (2013, theorem 2) bounds the tails of
-    the Poisson law by those of the normal one.
+    On each side it may miss with the probability of a normal tail beyond ``deviation`` standard
+    deviations. Short (2013, theorem 2) bounds the tails of the Poisson law by normal ones.
     """
     fewest, most = np.maximum(low - 1, 0.0), np.maximum(high, 0.0) + 1
     half = deviation**2 / 2
@@ -373,10 +407,10 @@ def enclose_expectation(low: Floats, high: Floats, deviation: float) -> tuple[Fl
 
 @np.errstate(all="ignore")
 def _find_mean_at_rate(k: Floats, half: float, far: Floats) -> Floats:
-    """Return the Poisson mean m between k and ``far`` at which k log(k / m) - k + m is ``half``,
-    rounded outwards.
+    """Return the Poisson mean m at which k log(k / m) - k + m is ``half``, by bisection.
 
-    At that mean a count of k has a tail of about exp(-half).
+    ``k`` are counts, and m lies between k and ``far``, on either side of k. It is rounded towards
+    ``far``. At that mean a count as far off as k has a probability of at most about exp(-half).
     """
     near = k
     for _ in range(80):

@@ -10,13 +10,14 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from operator import mul
 from typing import TYPE_CHECKING, NamedTuple, cast
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from dpframe._errors import caution
-from dpframe._plans.aggregates import AGGREGATES, Cell, Floats, Measured
+from dpframe._plans.aggregates import AGGREGATES, Cell, Floats, Measured, read_noisy
 from dpframe._plans.durations import convert_to_seconds
 
 if TYPE_CHECKING:
@@ -53,11 +54,13 @@ def is_noise(
     width: ArrayLike,
     part: float,
 ) -> Bools:
-    """Return which numbers are noise, given the ends of their intervals.
+    """Return a mask of the numbers that are noise, given the ends ``low`` and ``high`` of their
+    intervals.
 
     A number is noise in three cases. Half its interval is more than ``part`` of the number, or of
-    ``unit`` where that is more. The interval is at least ``part`` of ``width``, the distance
-    between possible answers. The number lies outside of its interval, as a count below zero does.
+    ``unit`` where that is more: below it numbers are as good as zero. The interval is at least
+    ``part`` of ``width``, the distance between possible answers. The number lies outside of its
+    interval, as a count below zero does.
 
     A choice has no interval: its ends are NaN, and it is not noise. A number that is NaN although
     its interval is known is noise.
@@ -82,21 +85,29 @@ def is_vague_choice(plan: Plan, raw: Sequence[NDArray[np.int64]], part: float) -
 
     ``raw`` has the noisy integers of each part of the plan. A choice says nothing if it may be off
     by the share ``part`` of the values of the group. Their number is the count in the same release,
-    and at most the number of values that there can be.
+    or else what the counts around the choice show for sure. It is at most the number of values that
+    there can be. Where nothing is known of it, a choice says nothing.
     """
     groups = int(np.shape(raw[0])[-1])
-    values = np.full(groups, math.inf if plan.most is None else plan.most)
+    most = np.full(groups, math.inf if plan.most is None else plan.most)
     counting = next((c for c in plan.cells if {"n", "size"} & c.functionals.keys()), None)
+    counted = None
     if counting is not None:
         name = "n" if "n" in counting.functionals else "size"
         noisy = Measured(counting, plan.parts[counting.part].noise, raw[counting.part])
-        values = np.minimum(values, noisy.values({name: 1.0}).astype(float))
-    return [
-        find_choice_error(plan, cell) >= part * values
-        if AGGREGATES[cell.aggregate].picks
-        else np.zeros(groups, dtype=bool)
-        for cell in plan.cells
-    ]
+        counted = noisy.values({name: 1.0}).astype(float)
+    flags = []
+    for cell in plan.cells:
+        aggregate = AGGREGATES[cell.aggregate]
+        if not aggregate.picks:
+            flags.append(np.zeros(groups, dtype=bool))
+            continue
+        values = most if counted is None else np.minimum(most, counted)
+        around = read_noisy(plan.parts, raw, cell)
+        if counted is None and aggregate.least_values is not None and around.around is not None:
+            values = np.minimum(most, aggregate.least_values(around, LEVEL))
+        flags.append((find_choice_error(plan, cell) >= part * values) | np.isinf(values))
+    return flags
 
 
 def judge_at_sight(
@@ -114,8 +125,8 @@ def judge_at_sight(
     False means that some are noise for sure, beyond single totals near zero. None means that only
     the intervals tell. Half the interval of a total is between that of one of the integers behind
     it and the sum of all of theirs. Half the interval of a ratio is between 0.7 and 1.3 times that
-    of its count, as a part of the count. That holds where the count is more than three times its
-    noise.
+    of its count, as a part of the count, if the count is more than 1 / 0.3 times its noise. The
+    numbers 13, 0.3, 0.7 and 1.3 in the body follow from that.
     """
     sure, noisy, near_zero = True, False, 0
     for cell, value in zip(plan.cells, values, strict=True):
@@ -135,7 +146,7 @@ def judge_at_sight(
                 sure = False
                 near_zero += int(np.count_nonzero(half > part * abs(number)))
             continue
-        count = sum([w * row for w, row in zip(weights, raw[cell.part], strict=True)])
+        count = sum(map(mul, weights, raw[cell.part]))
         # Even a ratio near zero is reliable with this count: it is compared with a tenth of 1.
         large = count >= half * max(13.0 / part, 1 / 0.3)
         if large is True or np.all(large):
@@ -150,33 +161,31 @@ def judge_at_sight(
     return False if noisy or 2 * near_zero > sum(map(np.size, values)) else None
 
 
-_HELP = (
-    "the interval is as wide as what is possible, or half of it is more than {part:g} of the "
-    "number. A larger epsilon, larger groups or narrower bounds help; explain tells the error in "
-    "advance."
-)
+@dataclass(slots=True)
+class NoiseWarning:
+    """The warning of a session that answers are noise: it is given once."""
 
+    given: bool = False
 
-def warn_of_noise(rule: NoiseRule, number: str = "") -> None:
-    """Warn that a number is noise, or that numbers of a table are.
-
-    ``number`` is the text of a single number; it is empty for a table.
-    """
-    if number:
-        problem = f"this number is noise, {number}"
-    else:
+    def give(self, rule: NoiseRule, single: bool = False) -> None:
+        """Warn that a ``single`` number is noise, or that numbers of a table are."""
+        if self.given:
+            return
+        self.given = True
         shown = "are NaN" if rule.blank else f"are marked {MARK}"
-        problem = f"numbers of this answer that {shown} are noise"
-    caution(f"{problem}: " + _HELP.format(part=rule.part))
+        problem = "this number" if single else f"numbers of this answer that {shown}"
+        verb = "is" if single else "are"
+        help_ = "a larger epsilon, larger groups or narrower bounds help"
+        caution(f"{problem} {verb} noise; {help_}.")
 
 
 # Before anything is paid ------------------------------------------------------------------------
 
 
 def says_nothing(plan: Plan, cell: Cell, values: float) -> bool:
-    """Return whether an output will be noise however its values lie.
+    """Return whether an output is sure to be noise, so that the question says nothing.
 
-    ``values`` is the largest number of values that it can have.
+    ``values`` is the largest number of values that the output can have.
     """
     aggregate = AGGREGATES[cell.aggregate]
     if aggregate.selects and not aggregate.of_rows:
@@ -217,7 +226,7 @@ def _try_values(plan: Plan, cell: Cell, values: Floats, level: float) -> Trial |
     sums = aggregate.imagine_sums(values)
     if not sums:
         return None
-    imagined = ImaginedSums(cell, plan.parts[cell.part].noise, None, sums)
+    imagined = ImaginedSums(cell, plan.parts[cell.part].noise, sums=sums)
     return aggregate.value(imagined), *aggregate.interval(imagined, level)
 
 
@@ -311,32 +320,65 @@ def _search_fewest_values(plan: Plan, cell: Cell) -> float | None:
 # What is said of all numbers of a plan ----------------------------------------------------------
 
 
-def describe_choice_error(plan: Plan) -> str:
-    """Return a text that tells by how many values chosen answers, such as medians, may miss.
-
-    It is empty below one value.
-    """
+def find_largest_miss(plan: Plan) -> float:
+    """Return by how many ranks the chosen answers of a plan may miss; 0 if nothing is chosen."""
     choices = [cell for cell in plan.cells if AGGREGATES[cell.aggregate].picks]
-    miss = max((find_choice_error(plan, cell) for cell in choices), default=0.0)
+    return max((find_choice_error(plan, cell) for cell in choices), default=0.0)
+
+
+def describe_choice_error(plan: Plan) -> str:
+    """Return a line that tells by how many ranks chosen answers, such as medians, may miss.
+
+    It is empty below one rank.
+    """
+    miss = find_largest_miss(plan)
     if miss < 1:
         return ""
-    return (
-        f"chosen, without an interval: at most {miss:.4g} values too many lie below each number, "
-        f"and above it; of fewer than {miss / PART:.4g} values it says nothing"
-    )
+    keyed = any(AGGREGATES[cell.aggregate].keyed for cell in plan.cells)
+    off = f"within {math.ceil(miss):,} rows of the largest count" if keyed else ""
+    what = "most common values" if keyed else "quantiles"
+    few = f"{'groups' if plan.groups > 1 else 'answers'} under {math.ceil(miss / PART):,} rows"
+    return f"{what}: {off or f'off by at most {math.ceil(miss):,} ranks'}; {few} are noise"
+
+
+def list_notes(plan: Plan) -> list[str]:
+    """Return all that a plan says of its released numbers, a text for each line below an answer."""
+    return [text for text in (describe_choice_error(plan), describe_limits(plan)) if text]
 
 
 def describe_limits(plan: Plan) -> str:
-    """Return the contribution limits as text beside an answer: "of at most 32 rows a person".
+    """Return the contribution limits and the clips as text beside an answer.
 
-    It is empty where all rows count, or people do.
+    Such as "of at most 32 rows a person" and "sizes cut at 12 rows a person". It is empty where all
+    rows count, or people do, and no value is cut beyond what was declared.
     """
-    if not plan.caps:
+    if not plan.caps and not plan.clips:
         return ""
-    people = bool(plan.cells) and all(
-        AGGREGATES[cell.aggregate].counts_people for cell in plan.cells
-    )
-    return "; ".join(dict.fromkeys(filter(None, [limit.describe(people) for limit in plan.caps])))
+    texts = [limit.describe(_counts_people(plan)) for limit in plan.caps]
+    texts += [clip.describe() for clip in plan.clips]
+    return "; ".join(dict.fromkeys(filter(None, texts)))
+
+
+def describe_left_out(plan: Plan) -> str:
+    """Return what the limits and clips of a plan leave out, and the lines that tell how much.
+
+    It is empty where they leave out nothing.
+    """
+    people = _counts_people(plan)
+    texts = [limit.describe_left_out(people, plan.groups) for limit in plan.caps]
+    lines = ["over_limits" for text in texts if text]
+    for clip in plan.clips:
+        texts.append(clip.describe())
+        lines.append("clipped")
+    verbs = list(dict.fromkeys(f"p.{line}()" for line in lines))
+    tell = "tells" if len(verbs) == 1 else "tell"
+    found = "; ".join(dict.fromkeys(filter(None, texts)))
+    return f"{found}. {' and '.join(verbs)} {tell} how much" if found else ""
+
+
+def _counts_people(plan: Plan) -> bool:
+    """Return whether all outputs of a plan count people, rather than their rows."""
+    return bool(plan.cells) and all(AGGREGATES[cell.aggregate].counts_people for cell in plan.cells)
 
 
 def find_choice_error(plan: Plan, cell: Cell) -> float:

@@ -58,12 +58,17 @@ def identify_sums(
     prepared: Draft, where: Expr | None, groups: GroupForm, unit: Unit, public_rows: int | None
 ) -> Identity:
     """Return the identity of a question for sums, by which a repeated question is found in the
-    ledger. A count of rows that meet a condition has one identity, however it is written."""
+    ledger.
+
+    ``prepared`` has the statistics, ``where`` is the condition on rows, and ``groups`` the form of
+    the groups. A count of rows that meet a condition has one identity, however it is written: its
+    condition is put with that of the question.
+    """
     vectors = prepared.codes
     one = len(vectors) == 1
     condition = None
     if one and not (unit.people and groups.code) and vectors[0] != _ROW_COUNT:
-        condition = find_counted_condition(prepared.statistics[0])
+        condition = find_condition_counted_by(prepared.statistics[0])
     if condition is None:
         rows = code_rows(
             ALL_ROWS if where is None else code_of_rows(where), groups, unit, public_rows
@@ -98,13 +103,16 @@ def identify_choice(
     return Identity(code, rows, prepared.codes, groups.places)
 
 
-def find_counted_condition(statistic: Statistic) -> Expr | None:
-    """Return the condition on rows that a statistic counts, or None if it is no such count. Counts
-    of one condition are one question, however they are written.
+def find_condition_counted_by(statistic: Statistic) -> Expr | None:
+    """Return the condition if a statistic counts the rows where it holds, else None.
 
-    Each has the sensitivity of a count of rows, and so the same noise at the same price. Of people
-    both count at most as many rows. The sum of a condition is no such count there: it is scaled,
-    and has a finer grid.
+    So two spellings of the same count have the same identity, and the second is free. Three
+    statistics are such counts: the sum of a boolean column; the number of values of a column, with
+    the condition that it is not null; and a count of rows where one condition holds.
+
+    All of them have the sensitivity of a count of rows, and so the same noise at the same price. A
+    sum on a finer grid than whole numbers is no such count. That is so where a person has several
+    rows, whose sum is scaled.
     """
     if isinstance(statistic, Total) and statistic.expr.kind == "bool":
         plain = tuple(statistic.grid.bounds) == (0.0, 1.0) and statistic.grid.exponent == 0

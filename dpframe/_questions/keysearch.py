@@ -51,8 +51,8 @@ from dpframe.mechanisms._base import AUTO, MECHANISMS, Form, Offer
 from dpframe.mechanisms.threshold import (
     THRESHOLDS,
     Threshold,
-    beside,
     check_finds_keys,
+    choose_threshold,
 )
 
 _NO_DELTA = (
@@ -135,8 +135,12 @@ class KeySearch(Seeking):
     def plan(
         self, unit: Unit, price: Price, public_rows: int | None, declared: tuple[Word, ...]
     ) -> Plan:
-        """Return the plan of the search for keys. Among the mechanisms that the price buys, it
-        takes the one whose threshold the fewest people pass."""
+        """Return the plan of the search for keys, with the mechanism of the lowest threshold.
+
+        A lower threshold finds keys that fewer people have. ``price`` may buy several mechanisms.
+        ``declared`` are the facts that the user stated, for the ledger. ``public_rows`` is not
+        used: a search costs the same at any number of rows.
+        """
         kind = MECHANISMS.get(price.mechanism)
         if kind is not None and kind.chooses:
             raise BadValue(
@@ -153,6 +157,7 @@ class KeySearch(Seeking):
                 "this price buys no key selection: give epsilon=, and open the session with delta "
                 "> 0."
             )
+        # A key of ``half`` people is found with probability one half.
         noise, offer = min(options, key=lambda option: option[0].half)
         unused = [threshold for threshold, _ in options if threshold is not noise]
         why = _describe_failure(offer.loss.failure)
@@ -178,8 +183,11 @@ class KeySearch(Seeking):
     def _options(
         self, keys: int, sensitivity: Sensitivity, price: Price
     ) -> list[tuple[Threshold, Offer]]:
-        """Return each threshold mechanism that the price buys, with the purchase of its noise.
-        ``keys`` is the number of keys that one person may have."""
+        """Return each threshold mechanism that the price buys, with the offer for its noise.
+
+        An offer holds the noise and its privacy loss. ``keys`` is the number of keys that one
+        person may have, and ``sensitivity`` that of the counts of people for all keys.
+        """
         options = []
         for kind in THRESHOLDS:
             if price.mechanism in (AUTO, kind.name):
@@ -190,7 +198,12 @@ class KeySearch(Seeking):
                     offer = self._add_failure(bought)
                     noise = offer.noises[0]
                     options.append(
-                        (beside(noise, sensitivity.l1, 1, (1,), keys, offer.loss.failure), offer)
+                        (
+                            choose_threshold(
+                                noise, sensitivity.l1, 1, (1,), keys, offer.loss.failure
+                            ),
+                            offer,
+                        )
                     )
         return options
 
@@ -327,10 +340,12 @@ class Finding(Seeking):
         return Query(outputs, self.where, by)
 
     def _arrange(self, unit: Unit) -> tuple[list[tuple[Statistic, list[int]]], int]:
-        """Return the statistics, each with the indices of the outputs computed from it, and the
-        index of the counting statistic.
+        """Return the statistics to release, and the index of the one that keys are found by.
 
-        Keys are found by the latter.
+        Each statistic comes with the indices of the outputs that are computed from it. Keys are
+        found by a number of rows if one is asked, else by a number of people. If neither is asked,
+        a number of rows is added. Where a person may have several rows in a group, the statistic
+        also gets the component that `Roomy` explains.
         """
         kinds = [AGGREGATES[out.aggregate] for out in self.asked]
         rows = [i for i, kind in enumerate(kinds) if kind.counts_rows]
@@ -350,8 +365,11 @@ class Finding(Seeking):
     def plan(
         self, unit: Unit, price: Price, public_rows: int | None, declared: tuple[Word, ...]
     ) -> Plan:
-        """Return the plan of aggregates in groups that are found by the same release. The counting
-        statistic gets a threshold that a group must pass to be shown."""
+        """Return the plan of aggregates in groups that are found by the same release.
+
+        The counting statistic gets a threshold that a group must pass to be shown. The parameters
+        are those of `KeySearch.plan`.
+        """
         if not self.pure_failure:
             raise BudgetError(_NO_DELTA)
         arranged, place = self._arrange(unit)
@@ -398,10 +416,10 @@ class Finding(Seeking):
         unit: Unit,
         failure: Fraction,
     ) -> Threshold:
-        """Return the noise of the counting statistic with the least threshold that is safe. A key
-        of one person alone is shown with probability ``failure`` at most.
+        """Return the noise of the counting statistic with the least threshold that is safe.
 
-        It keeps the promise about keys of one person alone.
+        A key of one person alone is shown with probability ``failure`` at most. ``noise`` is the
+        noise without a threshold, and ``sensitivity`` that of the statistic.
         """
         most, keys = unit.with_limits(unit.rows or 1, None).reach(LIMIT)
         weights = statistic.reading().functionals
@@ -412,7 +430,7 @@ class Finding(Seeking):
             1 if isinstance(statistic, PersonCount) else most * find_row_mass(_bare(statistic))
         )
         components = sorted(counts)
-        return beside(noise, sensitivity.l1, per_key, components, keys, failure)
+        return choose_threshold(noise, sensitivity.l1, per_key, components, keys, failure)
 
     def _cells(self, arranged: Sequence[tuple[Statistic, list[int]]]) -> tuple[Cell, ...]:
         """Return how each output that the user asked for is computed from the noisy integers."""

@@ -22,7 +22,7 @@ from dpframe._expr._within import keeps_one_row
 from dpframe._groups.forms import NO_GROUPS, form_of_groups
 from dpframe._groups.keys import By, Word, groups_of
 from dpframe._groups.unit import Limit, Unit
-from dpframe._plans.aggregates import AGGREGATES, LISTED, Cell, Measured, Output
+from dpframe._plans.aggregates import AGGREGATES, LISTED, Cell, Measured, Output, move_cell
 from dpframe._plans.durations import show_seconds
 from dpframe._plans.order import enclose_by_other_levels
 from dpframe._plans.plan import (
@@ -35,7 +35,7 @@ from dpframe._plans.plan import (
 )
 from dpframe._plans.price import buy_choice, buy_noise, buy_points
 from dpframe._plans.sampling import NOISE, About
-from dpframe._plans.worth import ORDINARY, NoiseRule, bound_rank_error
+from dpframe._plans.worth import ORDINARY, NoiseRule, NoiseWarning, bound_rank_error
 from dpframe._questions.identity import (
     Identity,
     identify_choice,
@@ -56,13 +56,15 @@ ROWS, COUNT, SIZE = Output("rows", "size"), Output("count", "size"), Output("siz
 class Release(NamedTuple):
     """A plan and its noisy integers: nothing else ever leaves the door.
 
-    ``rule`` is how the session judges noise. ``fresh`` is true if it was released just now.
+    ``rule`` is how the session judges noise. ``fresh`` is true if it was released just now. Then
+    ``warning`` is that of the session about noise, unless it was given before.
     """
 
     plan: Plan
     raw: Raw
     rule: NoiseRule = ORDINARY
     fresh: bool = False
+    warning: NoiseWarning | None = None
 
     def change(self, **changes: Any) -> Self:
         """Return a copy with some fields changed."""
@@ -90,8 +92,12 @@ def read_numbers(plan: Plan, raw: Raw, place: int) -> Array:
 
 def enclose_output(plan: Plan, raw: Raw, place: int, level: float, about: About = NOISE) -> Ends:
     """Return the confidence interval of one output of a release, as the low and the high end of
-    each group. ``place`` is the index of the output. ``about`` says whether noise alone is covered,
-    or the sampling of a population too."""
+    each group.
+
+    ``place`` is the index of the output. ``about`` says whether noise alone is covered, or the
+    sampling of a population too. If a threshold decided which groups are shown, each group has a
+    confidence level of its own, by which its interval covers with probability ``level``.
+    """
     cell = plan.cells[place]
     aggregate = AGGREGATES[cell.aggregate]
     if aggregate.picks:
@@ -101,11 +107,11 @@ def enclose_output(plan: Plan, raw: Raw, place: int, level: float, about: About 
         ends = aggregate.population if about.population else aggregate.interval
         return show_ends(cell, *ends(get_noisy_sums(plan, raw, cell), level))
     low, high = np.empty(len(levels)), np.empty(len(levels))
-    for at_level in np.unique(levels):
-        in_level = levels == at_level
+    for one_level in np.unique(levels):
+        in_level = levels == one_level
         integers = tuple(part[:, in_level] for part in raw)
         low[in_level], high[in_level] = aggregate.interval(
-            get_noisy_sums(plan, integers, cell), float(at_level)
+            get_noisy_sums(plan, integers, cell), float(one_level)
         )
         if aggregate.least_shown is not None:
             # Groups that a threshold shows have large noise. Upper ends need no correction.
@@ -125,29 +131,32 @@ def show_ends(cell: Cell, low: Array, high: Array) -> Ends:
 
 
 def _enclose_chosen_quantile(plan: Plan, raw: Raw, cell: Cell, level: float, about: About) -> Ends:
-    """Return the confidence interval of a quantile that a noisy choice found. Other quantiles
-    chosen in the same release narrow it.
+    """Return the confidence interval of a quantile that a noisy choice found: the low and the high
+    end of each group.
 
-    All quantiles of the release are bounded at once, each at its share of the risk. For a
-    population, half of the risk goes to sampling.
+    It is read off the counts around the choices. Where the number of values is known, other
+    quantiles chosen in the same release bound it instead. All of them are bounded at once, each at
+    its share of the risk. For a population, half of the risk goes to sampling.
+
+    ``about`` has the levels of all quantiles in the release, which bound one another.
     """
     aggregate, m = AGGREGATES[cell.aggregate], get_noisy_sums(plan, raw, cell)
-    if not about.levels:
-        return aggregate.interval(m, level)
+    ends = aggregate.population if about.population else aggregate.interval
+    if len(about.levels) < 2 or about.n is None:
+        return ends(m, level)
     choices = [(c.constants["place"], q) for c, q in zip(plan.cells, about.levels, strict=True)]
-    risk, chosen = (
-        (1 - level) * (0.5 if about.population else 1.0),
-        [q for _, q in sorted(set(choices))],
-    )
+    risk = (1 - level) * (0.5 if about.population else 1.0)
+    chosen = [q for _, q in sorted(set(choices))]
     ranks = bound_rank_error(plan, cell, 1 - risk / len(chosen))
-    return enclose_by_other_levels(m, chosen, ranks, level, about)
+    bounded = enclose_by_other_levels(m, chosen, ranks, level, about)
+    return ends(m, level) if np.isnan(bounded[0]).all() else bounded
 
 
 def find_shown_levels(plan: Plan, raw: Raw, level: float) -> NDArray[np.float64] | None:
-    """Return for each group found by a threshold the confidence level to use, so that its interval
-    covers with probability ``level``.
+    """Return, for each group that a threshold has shown, the confidence level to compute its
+    interval with.
 
-    It is None if there is no threshold.
+    The interval then covers with probability ``level``. Return None if there is no threshold.
     """
     for part, integers in zip(plan.parts, raw, strict=False):
         levels: NDArray[np.float64] | None = part.noise.levels(integers, level)
@@ -420,11 +429,21 @@ class Query(Question):
     ) -> Plan:
         """Return the plan of these outputs: which noise or choice the price buys for each vector.
 
-        No data is read. Only here the price of outputs becomes a scale of noise.
+        No data is read. The parameters are those of `Question.plan`. One of three things is bought:
+        a choice of one candidate (`buy_choice`), choices of grid points such as quantiles
+        (`buy_points`), or noise on sums (`buy_noise`).
         """
         prepared = self._prepare(unit, public_rows)
         text = str(self if self.vectors is None else self._new_outputs(unit, public_rows))
-        first = AGGREGATES[self.outputs[0].aggregate]
+        words = tuple([str(word) for word in declared])
+        caps = prepared.limits and mark_met_limits(prepared.limits, self.where)
+        first, stake = AGGREGATES[self.outputs[0].aggregate], price.stake
+        picks = first.selects or any(prepared.picks)
+        # A choice may get more epsilon, by what is left. Noise depends on the rest of the price.
+        paid = price if picks else (price[:-1], stake is not None and stake.waits)
+        facts, last = (text, words, caps, paid), prepared.last.made
+        if last is not None and last[0] == facts:
+            return last[1]
         candidates = 1 if prepared.groups is None else prepared.groups
         if first.selects:
             candidates = len(self.outputs) if prepared.groups is None else prepared.groups
@@ -432,7 +451,7 @@ class Query(Question):
                 first, prepared.moved[0].l1, candidates, self.outputs[0].rounds, price
             )
         elif any(prepared.picks):
-            bought = buy_points(prepared.moved, prepared.picks, price)
+            bought = buy_points(prepared.moved, prepared.picks, prepared.shares, price)
         else:
             bought = buy_noise(prepared.moved, price)
         pairs = zip(prepared.readings, bought.noises, prepared.moved, strict=True)
@@ -440,7 +459,7 @@ class Query(Question):
             Part(reading.description, noise, l1, l2_squared, reading.step)
             for reading, noise, (l1, l2_squared) in pairs
         ]
-        return Plan(
+        plan = Plan(
             text,
             unit.neighbors,
             bought.loss,
@@ -449,10 +468,12 @@ class Query(Question):
             prepared.cells,
             candidates,
             bought.why + prepared.why,
-            tuple(map(str, declared)),
-            caps=prepared.limits and mark_met_limits(prepared.limits, self.where),
+            words,
+            caps=caps,
             _draft=prepared,
         )
+        prepared.last.made = facts, plan
+        return plan
 
     def forms(self, plan: Plan, unit: Unit, size: int | None) -> tuple[Form, ...]:
         pairs = zip(plan.parts, draft_of(plan).statistics, strict=True)
@@ -460,9 +481,14 @@ class Query(Question):
 
     def run(self, data: Engine, plan: Plan, unit: Unit, noise: AddNoise) -> tuple[Array, ...]:
         reduced = data.reduce(Scope(self.where, self.by), set(draft_of(plan).primitives), unit)
-        return tuple(
-            [noise(i, s.integers(reduced)) for i, s in enumerate(draft_of(plan).statistics)]
-        )
+        released: list[Array] = []
+        for i, statistic in enumerate(draft_of(plan).statistics):
+            # Only a vector that follows another one reads what was released.
+            if not statistic.follows:
+                released.append(noise(i, statistic.integers(reduced)))
+                continue
+            released.append(noise(i, statistic.integers_after(reduced, released)))
+        return tuple(released)
 
 
 def _chooses_groups(out: Output) -> bool:
@@ -476,7 +502,7 @@ def put_plan_in_shared_order(plan: Plan, own: Identity) -> Plan:
     if order == sorted(order):
         return plan
     place = {source: i for i, source in enumerate(order)}
-    cells = tuple([replace(cell, part=place[cell.part]) for cell in plan.cells])
+    cells = tuple([move_cell(cell, place) for cell in plan.cells])
     return replace(plan, parts=tuple([plan.parts[i] for i in order]), cells=cells)
 
 

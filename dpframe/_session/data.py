@@ -284,7 +284,7 @@ def session_of(attrs: Mapping[Hashable, object]) -> Session | None:
         return None
     session = sessions.get(name) if isinstance(name, str) else None
     if session is None:
-        place = elsewhere(attrs)
+        place = read_session_place(attrs)
         if place is not None:
             ledger, population = place
             raise NoSession(
@@ -303,11 +303,11 @@ def names_same_budget(
     attrs: Mapping[Hashable, object], file: str | None, population: object
 ) -> bool:
     """Return whether the session that a frame names had this ledger and population, in any process."""
-    place = elsewhere(attrs)
+    place = read_session_place(attrs)
     return place is not None and (place_of(place[0]), place[1]) == (file, population)
 
 
-def elsewhere(attrs: Mapping[Hashable, Any]) -> tuple[str, str] | None:
+def read_session_place(attrs: Mapping[Hashable, Any]) -> tuple[str, str] | None:
     """Return the ledger file and the population that a frame's attrs name for its session.
 
     Return None if the attrs name no session, or one without a ledger file.

@@ -6,13 +6,12 @@ from __future__ import annotations
 import math
 import os
 import threading
-from collections.abc import Callable, Hashable, Iterator, Mapping
+from collections.abc import Hashable, Iterator, Mapping
 from contextlib import contextmanager
 from contextvars import ContextVar
 from fractions import Fraction
-from functools import wraps
-from inspect import cleandoc, signature
-from typing import Any, Concatenate, ParamSpec, TypeVar, cast
+from inspect import signature
+from typing import Any
 
 import pandas as pd
 
@@ -40,10 +39,6 @@ from dpframe._session.session import Session
 from dpframe._session.terms import AccountTerms, Terms, Words
 from dpframe._types import Arguments
 from dpframe.engines.sources import Source
-
-P = ParamSpec("P")
-S = TypeVar("S")
-R = TypeVar("R")
 
 _LARGE, _NO_PROMISE = (
     Fraction(1, 1000),
@@ -184,47 +179,6 @@ def name_arguments(budget: Arguments, named: Words) -> dict[str, Any]:
     if unknown is not None:
         raise BadType(f"open has no argument {unknown}=.{did_you_mean(unknown, WORDS, 'It has')}")
     return {**first, **named}
-
-
-def _with_parameters(own: str | None, whole: str) -> str:
-    """Return the docstring of a method that takes the arguments of `open`.
-
-    ``own`` is the text of the method, and the parameters of ``whole`` follow it. Without its own
-    text it gets ``whole``.
-    """
-    if own is None:
-        return whole
-    start = whole.index("    Parameters\n")
-    return f"{cleandoc(own)}\n\n{cleandoc(whole[start : whole.index('    Examples', start)])}\n"
-
-
-def with_arguments_of(
-    declared: Callable[Concatenate[pd.DataFrame, P], Session],
-) -> Callable[[Callable[[S, Words], R]], Callable[Concatenate[S, P], R]]:
-    """Return a decorator that gives a method the signature of ``declared``, and its parameters in
-    the docstring.
-
-    The method gets a dict of the arguments that the user gave, and no others. So an argument that
-    is left out of a second `open` stays as it is.
-    """
-
-    frame, *parameters = signature(declared).parameters.values()
-
-    def share(method: Callable[[S, Words], R]) -> Callable[Concatenate[S, P], R]:
-        """Wrap a method that takes a dict of arguments into one with the declared parameters."""
-
-        @wraps(method)
-        def verb(instance: Any, /, *budget: Any, **arguments: Any) -> R:
-            return method(instance, name_arguments(budget, arguments))
-
-        described: Any = verb
-        described.__doc__ = _with_parameters(method.__doc__, declared.__doc__ or "")
-        described.__signature__ = signature(method).replace(
-            parameters=[frame.replace(name="self", annotation=frame.empty), *parameters]
-        )
-        return cast("Callable[Concatenate[S, P], R]", verb)
-
-    return share
 
 
 def find_or_open_session(frame: pd.DataFrame, arguments: Words) -> Session:

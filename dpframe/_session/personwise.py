@@ -33,6 +33,7 @@ HALVES = 4  # random halves; the other splits are nobody, two people and a few m
 SPLITS = HALVES + 4
 _DEEP = 4  # the steps from a function to the frames that it uses, at most
 _MUTABLE = set(map(id, (set, dict, bytearray, np.ndarray)))
+_COPIED = {*_MUTABLE, id(list), id(tuple)}
 _SAFE = set(map(id, (str, int, float, bool, bytes, type(None))))  # whose hash is Python's own
 _DEEPEST = 20  # of lists in lists that are copied
 _KNOWN = {*sys.stdlib_module_names, "pandas", "numpy", "dpframe"}
@@ -221,33 +222,44 @@ def copy_part(part: pd.DataFrame) -> pd.DataFrame:
     copy = part.copy()
     for i, dtype in enumerate(part.dtypes):
         if isinstance(dtype, np.dtype) and dtype.kind == "O":
-            cells = objects(copy_cell(c, _DEEPEST) for c in part.iloc[:, i].array)
+            cells = objects(copy_cell(c, _DEEPEST, {}) for c in part.iloc[:, i].array)
             column: Any = pd.Series(cells, dtype=object, index=part.index)
             copy.isetitem(i, column)
     return copy
 
 
-def copy_cell(cell: Any, depth: int) -> Any:
+def copy_cell(cell: Any, depth: int, copies: dict[tuple[int, int], object]) -> object:
     """Return a copy of a list, tuple, dict, set or array with its elements.
 
     Any other cell is returned as it is. ``depth`` is how many levels of nesting are still copied.
+    ``copies`` holds what was copied so far, by identity and depth. So an object that a cell holds
+    in many places, or that holds itself, is copied once at each level.
 
     No code of other classes runs.
     """
     kind = id(type(cell))
-    if not depth:
+    if not depth or kind not in _COPIED:
         return cell
+    known = (id(cell), depth)
+    if known not in copies:
+        copies[known] = _copy_container(cell, kind, depth - 1, copies)
+    return copies[known]
+
+
+def _copy_container(
+    cell: Any, kind: int, depth: int, copies: dict[tuple[int, int], object]
+) -> object:
+    """Return a copy of a container of this kind, with copies of its elements."""
     if kind == id(list):
-        return [copy_cell(element, depth - 1) for element in cell]
+        return [copy_cell(element, depth, copies) for element in cell]
     if kind == id(tuple):
-        return tuple(copy_cell(element, depth - 1) for element in cell)
+        return tuple(copy_cell(element, depth, copies) for element in cell)
     if kind == id(dict) and all(id(type(key)) in _SAFE for key in cell):
-        return {key: copy_cell(element, depth - 1) for key, element in cell.items()}
+        return {key: copy_cell(element, depth, copies) for key, element in cell.items()}
     if kind == id(np.ndarray) and cell.dtype == object:
-        return objects(copy_cell(element, depth - 1) for element in cell.ravel().tolist()).reshape(
-            cell.shape
-        )
-    return cell.copy() if kind in _MUTABLE else cell
+        found = objects(copy_cell(element, depth, copies) for element in cell.ravel().tolist())
+        return found.reshape(cell.shape)
+    return cell.copy()
 
 
 def hash_rows(frame: pd.DataFrame) -> Fingerprint:

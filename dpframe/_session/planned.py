@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import operator
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -117,40 +117,93 @@ class Planned:
     def __array_ufunc__(self, ufunc: object, method: str, *inputs: object, **words: object) -> Any:
         return getattr(ufunc, method)(*map(read_planned, inputs), **words)
 
+    # Operators: those of the answer, also with the places of other answers ------------------------------------------
+
+    def __eq__(self, other: object) -> Any:
+        return self.answer == read_planned(other)
+
+    def __ne__(self, other: object) -> Any:
+        return self.answer != read_planned(other)
+
+    def __lt__(self, other: Any) -> Any:
+        return self.answer < read_planned(other)
+
+    def __le__(self, other: Any) -> Any:
+        return self.answer <= read_planned(other)
+
+    def __gt__(self, other: Any) -> Any:
+        return self.answer > read_planned(other)
+
+    def __ge__(self, other: Any) -> Any:
+        return self.answer >= read_planned(other)
+
+    def __add__(self, other: Any) -> Any:
+        return self.answer + read_planned(other)
+
+    def __radd__(self, other: Any) -> Any:
+        return read_planned(other) + self.answer
+
+    def __sub__(self, other: Any) -> Any:
+        return self.answer - read_planned(other)
+
+    def __rsub__(self, other: Any) -> Any:
+        return read_planned(other) - self.answer
+
+    def __mul__(self, other: Any) -> Any:
+        return self.answer * read_planned(other)
+
+    def __rmul__(self, other: Any) -> Any:
+        return read_planned(other) * self.answer
+
+    def __truediv__(self, other: Any) -> Any:
+        return self.answer / read_planned(other)
+
+    def __rtruediv__(self, other: Any) -> Any:
+        return read_planned(other) / self.answer
+
+    def __floordiv__(self, other: Any) -> Any:
+        return self.answer // read_planned(other)
+
+    def __rfloordiv__(self, other: Any) -> Any:
+        return read_planned(other) // self.answer
+
+    def __mod__(self, other: Any) -> Any:
+        return self.answer % read_planned(other)
+
+    def __rmod__(self, other: Any) -> Any:
+        return read_planned(other) % self.answer
+
+    def __pow__(self, other: Any) -> Any:
+        return self.answer ** read_planned(other)
+
+    def __rpow__(self, other: Any) -> Any:
+        return read_planned(other) ** self.answer
+
+    def __matmul__(self, other: Any) -> Any:
+        return self.answer @ read_planned(other)
+
+    def __rmatmul__(self, other: Any) -> Any:
+        return read_planned(other) @ self.answer
+
+    def __and__(self, other: Any) -> Any:
+        return self.answer & read_planned(other)
+
+    def __rand__(self, other: Any) -> Any:
+        return read_planned(other) & self.answer
+
+    def __or__(self, other: Any) -> Any:
+        return self.answer | read_planned(other)
+
+    def __ror__(self, other: Any) -> Any:
+        return read_planned(other) | self.answer
+
+    def __xor__(self, other: Any) -> Any:
+        return self.answer ^ read_planned(other)
+
+    def __rxor__(self, other: Any) -> Any:
+        return read_planned(other) ^ self.answer
+
 
 def read_planned(value: object) -> Any:
     """Return the answer of a place in a batch, and anything else as it is."""
     return value.answer if isinstance(value, Planned) else value
-
-
-def _make_operator(function: Callable[[Any, Any], object]) -> Callable[[Planned, Any], Any]:
-    return lambda self, other: function(self.answer, read_planned(other))
-
-
-def _make_reflected_operator(
-    function: Callable[[Any, Any], object],
-) -> Callable[[Planned, Any], Any]:
-    return lambda self, other: function(read_planned(other), self.answer)
-
-
-COMPARISONS = ("eq", "ne", "lt", "le", "gt", "ge")
-OPERATORS = (
-    "add",
-    "sub",
-    "mul",
-    "truediv",
-    "floordiv",
-    "mod",
-    "pow",
-    "matmul",
-    "and_",
-    "or_",
-    "xor",
-)
-
-for _name in COMPARISONS:
-    setattr(Planned, f"__{_name}__", _make_operator(getattr(operator, _name)))
-for _name in OPERATORS:
-    _plain = _name.rstrip("_")
-    setattr(Planned, f"__{_plain}__", _make_operator(getattr(operator, _name)))
-    setattr(Planned, f"__r{_plain}__", _make_reflected_operator(getattr(operator, _name)))

@@ -6,10 +6,11 @@ import json
 import os
 import threading
 import weakref
-from collections.abc import Callable, Hashable, Iterator, Sequence
+from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
 from dataclasses import replace
 from fractions import Fraction
 from functools import partial
+from operator import attrgetter
 from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn, Self
 from uuid import uuid4
 
@@ -20,6 +21,7 @@ from numpy.typing import NDArray
 from dpframe._cells.encoding import digest, encode
 from dpframe._errors import SWITCH, BadType, BadValue, SessionError, caution, debugging
 from dpframe._expr import Expr, seconds_between, zone_of
+from dpframe._groups.calendar import count_periods, describe_groups_left_out
 from dpframe._groups.combinations import Tuples
 from dpframe._groups.keys import By, Keys, Word
 from dpframe._groups.periods import Span, ends_of
@@ -36,9 +38,10 @@ from dpframe._ledger.accountant import (
 )
 from dpframe._plans.aggregates import AGGREGATES
 from dpframe._plans.budget import Budget
+from dpframe._plans.clips import NarrowBounds, find_clips
 from dpframe._plans.plan import Plan, note_reduced_epsilon
 from dpframe._plans.price import Payment, find_price, format_price_as_typed
-from dpframe._plans.worth import says_nothing
+from dpframe._plans.worth import NoiseWarning, says_nothing
 from dpframe._questions.identity import Identity
 from dpframe._questions.question import ROWS, Query, Question, Release
 from dpframe._session.data import Data, closed, sessions
@@ -85,8 +88,8 @@ class PricedQuestion(NamedTuple):
     typed: tuple[Any, ...] = ()  # the words of its price
     name: str | None = None
     fresh: bool = False
-    # What another epsilon would buy it, to say which one fits.
-    at: Callable[[Fraction], Price] | None = None
+    # Returns the price of the question at another epsilon, to say which one fits.
+    price_at: Callable[[Fraction], Price] | None = None
 
     @property
     def paid(self) -> str:
@@ -143,11 +146,14 @@ class Session:
         self.asking = threading.Lock()
         self._together = accountant.batches  # it guards only what is declared together
         self.closed = False
+        self.noise_warning = NoiseWarning()
         self.planning: list[int] = []  # the threads that are in a plan_ahead() block of it
         self.process = os.getpid()
         # Bounds and keys that were released: nobody's word.
         self.released_bounds: set[tuple[Expr, tuple[float, float]]] = set()
         self.found: dict[bytes, Keys | Tuples] = {}
+        # Groupings with limits of groups, so that each is warned of once.
+        self.looked_at: set[tuple[Any, ...]] = set()
         self.found_keys: FoundKeys = FoundKeys()
         # Of questions that find keys, so that a repeat has the same plan.
         self.failures: dict[Any, tuple[Fraction, Fraction]] = {}
@@ -211,6 +217,8 @@ class Session:
             self.keys: dict[int, Keys] = {
                 i: k for i, k in terms.keys if isinstance(i, int) and isinstance(k, Keys)
             }
+            # What tells the declared keys from others.
+            self.tokens: set[str] = {keys.token for _, keys in terms.keys}
             self.tuples: dict[tuple[int, ...], Tuples] = {
                 i: k for i, k in terms.keys if isinstance(i, tuple) and isinstance(k, Tuples)
             }
@@ -359,26 +367,25 @@ class Session:
 
         These declarations, such as bounds given at the question, go into the ledger with its debit.
         """
-        question, words = one.question, list(one.words)
+        question, words, cuts = one.question, list(one.words), False
         for out in question.outputs:
             if AGGREGATES[out.aggregate].selects:
                 continue  # the verb has said so once for all candidates
             for expr, pair in out.clipped:
                 known = expr.bounds(self.bounds) if not out.duration else self._seconds(expr)
+                # Declared bounds of a column cut nothing that may be, and most questions have them.
+                cuts = cuts or pair != known or expr.depth > 1
                 if pair != known and (expr, tuple(pair)) not in self.released_bounds:
                     words.append(
                         Word("bounds", f"{expr}: ({pair.lower:g}, {pair.upper:g})", str(out))
                     )
         if question.by:
-            opened = {
-                keys.token
-                for keys in (*(keys for _, keys in self.terms.keys), *self.found.values())
-            }
-            words += [
-                word
-                for by in question.by
-                if by.token not in opened and (word := by.word) is not None
-            ]
+            found = map(attrgetter("token"), self.found.values())
+            opened = self.tokens.union(found) if self.found else self.tokens
+            for by in question.by:
+                word = None if by.token in opened else by.word
+                if word is not None:
+                    words.append(word)
         rows = None if self.public_rows is None else self._public_rows(question)
         plan = note_reduced_epsilon(
             question.plan(one.unit, one.price, rows, tuple(words)), one.price
@@ -386,7 +393,22 @@ class Session:
         if question.by and self.found_keys.labels:
             selected = self.find_selected(question.by, question.where)
             plan = plan if selected is None else replace(plan, selected=selected)
+        if cuts and (clips := self._find_clips(question)):
+            plan = replace(plan, clips=clips)
         return (replace(plan, most=self._most(one.unit)) if self.counted else plan), words
+
+    def _find_clips(self, question: Question) -> tuple[NarrowBounds, ...]:
+        """Return the bounds of a question that cut more than what was declared."""
+        clipped = [pair for out in question.outputs for pair in out.clipped]
+        if not clipped:
+            return ()
+        durations = {
+            expr: self._seconds(expr)
+            for out in question.outputs
+            if out.duration
+            for expr, _ in out.clipped
+        }
+        return find_clips(question.outputs, self.bounds, durations, self.unit.rows)
 
     def find_selected(self, by: Sequence[By], where: Expr | None) -> FoundGroups | None:
         """Return which groups of a question were found in the data and not declared at `open`; None
@@ -394,9 +416,8 @@ class Session:
 
         ``where`` is the condition on the rows of the question.
         """
-        declared = {keys.token for _, keys in self.terms.keys}
         return self.found_keys.find_selected(
-            [level for level in by if level.token not in declared], where
+            [level for level in by if level.token not in self.tokens], where
         )
 
     def _most(self, unit: Unit) -> float | None:
@@ -453,22 +474,23 @@ class Session:
                     if len(identities[label].vectors) > 1
                     and (split := self._split(label, identities[label], one)) is not None
                 }
+                charged = {*new}
                 if splits:
                     new = self._replace_splits(new, splits, identities)
-                charged = new.keys() | {
-                    label for label, split in splits.items() if split.rest is not None
-                }
+                    paid = (label for label, split in splits.items() if split.rest is not None)
+                    charged = {*new, *paid}
                 if new:
                     if not batch and (self.base.planning or self._together):
                         self._refuse_alone()
-                    planned = {
-                        label: self.plan_with_declarations(one) for label, one in new.items()
-                    }
+                    plans = [self.plan_with_declarations(one) for one in new.values()]
+                    planned = dict(zip(new, plans, strict=True))
+                    if self.unit.people:
+                        self._warn_of_groups(new.values(), [plan for plan, _ in planned.values()])
                     if self.counted:
                         warn_of_useless_choices([plan for plan, _ in planned.values()])
                     names = [label.name for label in asked if label in charged]
                     self._debit(new, list(planned.values()), names)
-                verbs = VerbList(one.question for one in new.values())
+                verbs = VerbList([one.question for one in new.values()])
                 for label, one in new.items():
                     plan, _ = planned[label]
                     # -------------------------------------------------------------- the door: from here data is read
@@ -479,11 +501,34 @@ class Session:
                     self._keep_release(label, record, one)
                 if splits:
                     known.update(self._assemble_all(splits, asked, identities, known))
-                rule = self.base.terms.rule
+                rule, warning = self.base.terms.rule, self.base.noise_warning
+                first = None if warning.given else warning
                 return [
-                    Release(*self._present(known[label], identity, one)[:2], rule, label in charged)
+                    Release(
+                        *self._present(known[label], identity, one)[:2],
+                        rule,
+                        label in charged,
+                        first if label in charged else None,
+                    )
                     for (label, identity), one in zip(labelled, questions, strict=True)
                 ]
+
+    def _warn_of_groups(self, asked: Iterable[PricedQuestion], plans: Iterable[Plan]) -> None:
+        """Warn of groupings by time with more periods than a person counts in.
+
+        Each grouping is looked at once a session.
+        """
+        for one, plan in zip(asked, plans, strict=True):
+            by, caps = one.question.by, plan.caps
+            limits = [cap.groups for cap in caps if cap.groups is not None and not cap.met]
+            if not by or not limits or min(limits) >= plan.groups:
+                continue
+            key = (min(limits), *(level.token for level in by))
+            if key in self.base.looked_at:
+                continue
+            self.base.looked_at.add(key)
+            if count_periods(by, one.unit.people) > min(limits):
+                caution(describe_groups_left_out(by, plan.groups, min(limits)))
 
     def _present(self, record: Record, identity: Identity, one: PricedQuestion) -> Release:
         """Return a recorded release rearranged as the answer of an equivalent question in other
@@ -495,13 +540,19 @@ class Session:
         if record.question is question or record.question == question:
             return record.release
         rows = self._public_rows(question)
-        return question.present(record.release, record.question_id, identity, one.unit, rows)
+        found = question.present(record.release, record.question_id, identity, one.unit, rows)
+        clips = self._find_clips(question)
+        if clips == found.plan.clips:
+            return found
+        plan = replace(found.plan, clips=clips)
+        return Release(plan, found.raw, found.rule, found.fresh)
 
     def _split(self, label: Label, identity: Identity, one: PricedQuestion) -> SplitQuestion | None:
         """Return which vectors of a question are on record at its price, and what is left to ask.
 
-        Return None if no vector is on record. A question of one vector, or one that asks for fresh
-        noise, is never split.
+        A vector is a part of a question's noisy integers, such as the sums of one column. Return
+        None if no vector is on record. A question of one vector, or one that asks for fresh noise,
+        is never split. If the rest is on record as a question of its own, nothing is left to ask.
         """
         if one.fresh or len(identity.vectors) < 2 or not one.question.shares_vectors:
             return None
@@ -515,13 +566,15 @@ class Session:
         if len(known) == len(vectors):
             return SplitQuestion(plan, known, None)
         question, part = reduce_question(one.question, plan, known)
-        at, kind = one.at, plan.mechanism
+        price_at, kind = one.price_at, plan.mechanism
         rest = one.change(
             question=question,
             price=one.price.scale(part, kind),
             typed=(part, *one.typed),
             name=None,
-            at=None if at is None else lambda epsilon: at(epsilon).scale(part, kind),
+            price_at=(
+                None if price_at is None else lambda epsilon: price_at(epsilon).scale(part, kind)
+            ),
         )
         rest_label, rest_identity = self._label(rest, 0)
         record = self._recall(rest_label, rest_identity, rest)
@@ -647,7 +700,7 @@ class Session:
     def _debit(
         self,
         new: dict[Label, PricedQuestion],
-        planned: list[tuple[Plan, list[Word]]],
+        planned: Sequence[tuple[Plan, list[Word]]],
         names: Sequence[str | None],
     ) -> None:
         """Charge new questions in one debit of the ledger, before any data is read. Nothing undoes
@@ -656,15 +709,20 @@ class Session:
         ``planned`` has the plan of each question and its undeclared facts. ``names`` are the names
         of the answers.
         """
-        if self.data.source is not None:  # of what is no longer what was opened nothing is paid for
+        if self.data.source is not None:  # a source that has changed is refused before it costs
             self.data.source.check()
         if SWITCH in os.environ and debugging():
             self.accountant.declare([DEBUGGED])
         name = ", ".join(filter(None, names)) or None
         one, *others = new.values()
-        at = None if others or one.at is None else partial(self._charge_at, one, one.at)
-        words = [word for _, some in planned for word in some]
-        self.accountant.debit([plan for plan, _ in planned], words, name, at)
+        price_at = None if others else one.price_at
+        charge_at = None if price_at is None else partial(self._charge_at, one, price_at)
+        plans: list[Plan] = []
+        words: list[Word] = []
+        for plan, stated in planned:
+            plans.append(plan)
+            words += stated
+        self.accountant.debit(plans, words, name, charge_at)
 
     def _charge_at(
         self, one: PricedQuestion, price: Callable[[Fraction], Price], epsilon: Fraction
@@ -740,8 +798,9 @@ class Session:
     def _label(self, one: PricedQuestion, place: int) -> tuple[Label, Identity]:
         """Return the label and the identity of a question, by which its answer is found again.
 
-        They depend on the columns, the version, the question and its price, and never on the data.
-        ``place`` is the position in a batch, which tells fresh questions apart.
+        The identity stands for the question alone, and the label also for its price. They depend on
+        the columns, the version, the question and its price, and never on the data. ``place`` is
+        the position in a batch, which tells fresh questions apart.
         """
         rows = None if self.public_rows is None else self._public_rows(one.question)
         identity = one.question.identify(one.unit, rows)
@@ -752,7 +811,7 @@ class Session:
         paid: LabelKey
         # Nothing is put on record, and digests would only take time.
         if self.accountant.place is None:
-            key, paid = (whole, encode(price)), (whole, encode(typed))
+            key, paid = (whole, repr(price)), (whole, encode(typed))  # a price is plain numbers
         else:
             question = digest(whole)
             key, paid = digest(question, price), digest(question, *typed)
@@ -767,7 +826,8 @@ class Session:
     def _recall(self, label: Label, identity: Identity, one: PricedQuestion) -> Record | None:
         """Return the record of an equal question that was answered before, or None.
 
-        A question on record is free. One that asks for fresh noise is never recalled.
+        A question on record is free. Records are looked up in this session and then in the ledger.
+        One that asks for fresh noise is never recalled, but its name is checked there, too.
         """
         # Also of a fresh one: its name may not be another question's.
         known = find_answer(label, self.answers, self.answer_names)

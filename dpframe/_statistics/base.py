@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import math
 from abc import ABC, abstractmethod
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
 from functools import lru_cache
@@ -80,7 +80,8 @@ class Grid:
     step: float = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
-        low, high = (place_on_grid(bound, self.exponent) for bound in self.bounds)
+        lower, upper = self.bounds
+        low, high = place_on_grid(lower, self.exponent), place_on_grid(upper, self.exponent)
         computed = low, high, max(1, high - low), math.ldexp(1.0, -self.exponent)
         for name, value in zip(("low", "high", "width", "step"), computed, strict=True):
             object.__setattr__(self, name, value)
@@ -122,7 +123,7 @@ def to_grid(values: Array, a: NDArray[np.float64], grid: Grid) -> None:
     They are clipped, scaled by a power of two and rounded. NaN stays NaN.
     """
     lower, upper = grid.bounds
-    np.clip(values, lower, upper, out=a)
+    values.clip(lower, upper, out=a)
     if grid.exponent:
         a *= 2.0**grid.exponent
     np.rint(a, out=a)
@@ -278,12 +279,14 @@ MAGNITUDES = 2 * (LARGEST_POWER - LEAST_POWER) + 1
 class Statistic(ABC):
     """A vector of integers that one release adds noise to.
 
-    If ``once`` is true, a person counts once in it, whatever the limits.
+    If ``once`` is true, a person counts once in it, whatever the limits. If ``follows`` is true, it
+    depends on the vector that was released before it.
     """
 
     __slots__ = ()
     identity: ClassVar[tuple[str, ...]]  # the tag of the class, and its fields in a fixed order
     once: ClassVar[bool] = False
+    follows: ClassVar[bool] = False
 
     @property
     @abstractmethod
@@ -293,6 +296,11 @@ class Statistic(ABC):
     @abstractmethod
     def integers(self, reduced: Reduced) -> Integers:
         """Return the vector itself, one row a component, one column a group."""
+
+    def integers_after(self, reduced: Reduced, released: Sequence[Integers]) -> Integers:
+        """Return the vector, given the vectors of the same question that have left the door
+        before."""
+        return self.integers(reduced)
 
     def shape(self, groups: int) -> tuple[int, ...]:
         """Return the shape of the vector of integers, from public facts alone; ``groups`` is the
@@ -368,13 +376,16 @@ class Total(Statistic):
         return total[None, :]  # the lower bound is at most 2**30 steps on this grid
 
     def sensitivity(self, unit: Unit, grouped: bool) -> Sensitivity:
-        """Return the most by which one row, added or replaced, moves the sum in grid steps.
-        ``grouped`` says that a replaced row may change its group."""
-        m = self.grid.magnitude
+        """Return the most by which one row, added or replaced, moves the sums in grid steps.
+
+        Both L1 and squared L2 are returned. ``grouped`` says that there are groups, so that a
+        replaced row may leave one group and enter another.
+        """
+        m = self.grid.magnitude  # the largest size of a value
         if not unit.replaces:
             return Sensitivity(m, m * m)
         width = self.grid.high - self.grid.low
-        if grouped:
+        if grouped:  # a value changes within its group, or leaves it for another one
             return Sensitivity(2 * m, max(width * width, 2 * m * m))
         if self.always:
             return Sensitivity(max(width, 1), max(width, 1) ** 2)
@@ -413,14 +424,17 @@ class Simplex(Statistic):
         return self.degree + 1 + self.nulls, groups
 
     def integers(self, reduced: Reduced) -> Integers:
-        """Return the exact Bernstein sums of a column, from its sums of powers, by repeated
-        differences. Noise is added to them."""
+        """Return the exact Bernstein sums of a column for each group, from its sums of powers.
+
+        There is a row for each term that the class names, and one for nulls if they are counted.
+        The sums of a**k * b**r follow from those of a**k by repeated differences, since b = W - a.
+        """
         powers = reduced[Powers(self.expr, self.grid, self.degree)]
         # At each round `level` has the sums of a**k * b**r for one r and all k.
         terms, level = [], list(powers)
         while level:
             terms.append(level[-1])
-            # Here b = W - a. Products are at most the mass of all rows, so nothing overflows.
+            # Products are at most the mass of all rows, so nothing overflows.
             level = [self.grid.width * term - next_term for term, next_term in pairwise(level)]
         times = [math.comb(self.degree, k) for k in range(self.degree + 1)]
         parts = [
@@ -435,21 +449,22 @@ class Simplex(Statistic):
         return Sensitivity(2 * m, 2 * m * m) if unit.replaces else Sensitivity(m, m * m)
 
     def reading(self) -> Reading:
-        """Return the weights that turn Bernstein sums back into the number of values and sums of
-        powers."""
+        """Return the weights that turn Bernstein sums back into the number of values ``n`` and the
+        sums of powers ``t1``, ``t2`` and so on, of values scaled to lie between 0 and 1.
+
+        With nulls, the number of rows ``size`` is the sum of all components.
+        """
         d = self.degree
         unit_weight = 1.0 / self.grid.width**d
         # a**j * W**(d - j) is a combination of the terms: comb(k, j) / comb(d, j) of the k-th.
-        maps = {
-            f"t{j}" if j else "n": tuple(
-                [unit_weight * (math.comb(k, j) / math.comb(d, j)) for k in range(d + 1)]
-            )
-            for j in range(d + 1)
-        }
+        maps: dict[str, tuple[float, ...]] = {}
+        for j in range(d + 1):
+            weights = [unit_weight * (math.comb(k, j) / math.comb(d, j)) for k in range(d + 1)]
+            maps[f"t{j}" if j else "n"] = tuple(weights)
         text = f"{'distances to both bounds' if d == 1 else 'Bernstein moments'} of {self.expr}"
         if self.nulls:
             text += " and its nulls"
-            maps = {name: (*weights, 0.0) for name, weights in maps.items()}
+            maps = {name: (*row, 0.0) for name, row in maps.items()}
             maps["size"] = (unit_weight,) * (d + 2)
         return Reading(text, maps, float(self.grid.step**d))
 
@@ -491,7 +506,10 @@ class Centred(Statistic):
 
     def reading(self) -> Reading:
         """Return the weights that turn the noisy integers into the number of values ``n`` and their
-        sum ``t1``."""
+        sum ``t1``, of values scaled to lie between 0 and 1.
+
+        With a public number of rows these are constants plus weights.
+        """
         w, text = float(self.grid.width), f"distance of {self.expr} from the middle"
         if self.rows is None:
             maps: Maps = {"n": (0.0, 1 / w), "t1": (1 / (2 * w), 1 / (2 * w))}
@@ -533,8 +551,10 @@ class Pair(Statistic):
         return 4, groups
 
     def integers(self, reduced: Reduced) -> Integers:
-        """Return four exact sums for each group of rows, which add up to a constant for each row:
-        neither, only the first, only the second, and both columns."""
+        """Return the exact sums of a'b', ab', a'b and ab for each group, as the class names them.
+
+        They follow from the sums of a, of b and of ab, and the number of rows n.
+        """
         v, w = self.grid.width, self.other_grid.width
         n, a, b, ab = reduced[self.primitives[0]]
         # Each step is within 63 bits: products are below 2**30, rows 2**31.

@@ -9,7 +9,7 @@ by the difference of its parent and its siblings. Weighted least squares combine
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import lru_cache
@@ -131,8 +131,11 @@ class Ranks(Statistic):
         return len(self.levels), self.points, groups
 
     def integers(self, reduced: Reduced) -> Integers:
-        """Return the exact score of each candidate value for each level and group. A value scores
-        higher the nearer its rank is to the quantile."""
+        """Return the exact score of each grid point for each level and group.
+
+        The axes are levels, points and groups. Scores are the formula that the class explains,
+        times the denominator `over` of the levels.
+        """
         counts = reduced[self.primitives[0]]
         up_to = np.cumsum(counts, axis=0)
         below, above = up_to - counts, up_to[-1:] - up_to
@@ -148,7 +151,10 @@ class Ranks(Statistic):
         return scores
 
     def sensitivity(self, unit: Unit, grouped: bool) -> Sensitivity:
-        """Return how far one row moves differences of scores, summed over all levels."""
+        """Return how far one row moves differences of scores, as the class explains.
+
+        L1 is the sum over all levels, and L2 squared the sum of their squares.
+        """
         larger = [max(share, self.over - share) for share in self.parts]
         moves = [2 * m for m in larger]
         if unit.replaces:
@@ -159,6 +165,87 @@ class Ranks(Statistic):
         many = f" of {len(self.levels)} levels" if len(self.levels) > 1 else ""
         text = f"ranks{many} at {self.points} points, {self.grid.step:g} apart, of {self.expr}"
         return Reading(text, {}, 1.0 / self.over, _describe_points(self.grid, self.points))
+
+
+@dataclass(frozen=True, slots=True)
+class Surroundings(Statistic):
+    """Counts of non-null values between edges around the points that were chosen for ``levels``
+    quantiles.
+
+    The edges of a group follow from its chosen points, which have left the door before. They lie 1,
+    3, 9, 27, ... points from each, up to the ends of the grid. A value lies between two neighbouring
+    edges, so a row adds 1 to one count. Add-remove moves the vector by 1. Replace-one moves it by 2,
+    and by 1 without groups where the grid has one point.
+    """
+
+    identity: ClassVar[tuple[str, ...]] = ("surroundings", "expr", "grid", "levels")
+    follows: ClassVar[bool] = True
+
+    expr: Expr
+    grid: Grid
+    levels: int
+
+    @staticmethod
+    def of(ranks: Statistic) -> Surroundings:
+        """Return the surroundings of the points that are chosen by these ranks."""
+        assert isinstance(ranks, Ranks)
+        return Surroundings(ranks.expr, ranks.grid, len(ranks.levels))
+
+    @property
+    def points(self) -> int:
+        return Leaves(self.expr, self.grid).points
+
+    @property
+    def primitives(self) -> tuple[Primitive, ...]:
+        return (Leaves(self.expr, self.grid),)
+
+    def shape(self, groups: int) -> tuple[int, ...]:
+        return 2 * self.levels * len(_list_distances(self.points)) + 1, groups
+
+    def integers(self, reduced: Reduced) -> Integers:
+        raise AssertionError("edges lie around points that were chosen before: integers_after")
+
+    def integers_after(self, reduced: Reduced, released: Sequence[Integers]) -> Integers:
+        """Return the number of values between the edges around the points that were released
+        last."""
+        counts = reduced[self.primitives[0]]
+        below = np.concatenate(
+            [np.zeros((1, counts.shape[1]), np.int64), np.cumsum(counts, axis=0)]
+        )
+        edges = place_edges(released[-1], self.points)
+        between: Integers = np.diff(np.take_along_axis(below, edges, axis=0), axis=0)
+        return between
+
+    def sensitivity(self, unit: Unit, grouped: bool) -> Sensitivity:
+        moved = 2 if unit.replaces and (grouped or self.points > 1) else 1
+        return Sensitivity(moved, moved)
+
+    def reading(self) -> Reading:
+        choices = "each choice" if self.levels > 1 else "the choice"
+        return Reading(f"values of {self.expr} at 1, 3, 9, ... points from {choices}", {})
+
+
+@lru_cache(maxsize=256)
+def _list_distances(points: int) -> NDArray[np.intp]:
+    """Return the distances of edges from a chosen point: 0, and the powers of three below
+    ``points``."""
+    distances = [0]
+    while (further := max(1, 3 * distances[-1])) < points:
+        distances.append(further)
+    return np.array(distances, dtype=np.intp)
+
+
+def place_edges(chosen: NDArray[Any], points: int) -> NDArray[np.intp]:
+    """Return the edges around chosen points of a grid, in order, with a column for each group.
+
+    ``chosen`` has a row for each quantile. An edge e lies below the point e, so the first edge is 0
+    and the last one is ``points``. Several edges may be equal.
+    """
+    distances, groups = _list_distances(points)[:, None, None], chosen.shape[-1]
+    around = np.concatenate([chosen - distances, chosen + 1 + distances]).reshape(-1, groups)
+    first, last = np.zeros((1, groups), np.intp), np.full((1, groups), points)
+    edges = np.concatenate([first, around.clip(0, points), last])
+    return np.asarray(np.sort(edges, axis=0), dtype=np.intp)
 
 
 @lru_cache(maxsize=256)
@@ -175,7 +262,7 @@ def list_level_sizes(points: int) -> tuple[int, ...]:
     return tuple(sizes)
 
 
-def _starts(size: int) -> NDArray[np.intp]:
+def _list_first_children(size: int) -> NDArray[np.intp]:
     return np.arange(0, size, BRANCHES)
 
 
@@ -220,7 +307,8 @@ class Tree(Statistic):
     def integers(self, reduced: Reduced) -> Integers:
         levels = [reduced[self.primitives[0]]]
         for _ in list_level_sizes(self.points)[1:]:
-            levels.append(np.add.reduceat(levels[-1], _starts(len(levels[-1])), axis=0))
+            starts = _list_first_children(len(levels[-1]))
+            levels.append(np.add.reduceat(levels[-1], starts, axis=0))
         return np.concatenate(levels)
 
     def sensitivity(self, unit: Unit, grouped: bool) -> Sensitivity:
@@ -244,16 +332,16 @@ class Tree(Statistic):
 
 @lru_cache(maxsize=32)
 def _combine_variances(points: int) -> list[tuple[Floats, Floats]]:
-    """Return two arrays of variances for each level of a tree of noisy counts. The unit is the
-    variance of one count.
+    """Return two arrays of variances for each level of a tree of noisy counts, from the points up.
 
-    The first is that of each node, estimated from the nodes below and by itself. The second is the
-    sum of the first over its children, and is not used at the points.
+    The unit is the variance of one noisy count. The first array has the variance of each node's
+    best estimate, from its own count and those below it. The second has the sum of the first over
+    the node's children. Points have no children, and there the second is not used.
     """
     leaves = np.ones(points)
     by_level = [(leaves, leaves)]
     for size in list_level_sizes(points)[:-1]:
-        below = np.add.reduceat(by_level[-1][0], _starts(size))
+        below = np.add.reduceat(by_level[-1][0], _list_first_children(size))
         by_level.append((below / (1 + below), below))
     return by_level
 
@@ -262,14 +350,17 @@ def distribution(raw: Array, points: int) -> Floats:
     """Return the estimated number of values up to each point, from noisy counts of a tree, by least
     squares.
 
-    There is a column for each group. The last row has all values.
+    ``raw`` has the counts of all levels, with a column for each group, and ``points`` is the number
+    of points. The result has a row for each point; the last row has all values. Going up, the count
+    of a node is averaged with the sum of its children, weighted by their variances. Going down,
+    children are corrected to add up to their node.
     """
     sizes, variances = list_level_sizes(points), _combine_variances(points)
     noisy = np.split(raw.astype(float), np.cumsum(sizes)[:-1])
     upward = [noisy[0]]
     sums = []
     for level in range(1, len(sizes)):
-        below = np.add.reduceat(upward[-1], _starts(sizes[level - 1]), axis=0)
+        below = np.add.reduceat(upward[-1], _list_first_children(sizes[level - 1]), axis=0)
         spread = variances[level][1][:, None]
         sums.append(below)
         upward.append((spread * noisy[level] + below) / (1 + spread))
@@ -282,12 +373,15 @@ def distribution(raw: Array, points: int) -> Floats:
 
 
 def deviations(points: int, q: float) -> Floats:
-    """Return for each point the standard deviation of the noise in (values up to the point) - q
-    (all values).
+    """Return, for each point, the standard deviation of the noise in V - q A.
 
-    It is for counts of deviation 1. Within a node the error up to a point is ``share * node +
-    rest``, and least squares leaves the rest uncorrelated with the node. Both are carried from the
-    points up to all values.
+    V is the estimated number of values up to the point, and A that of all values. The deviation is
+    for noisy counts of deviation 1.
+
+    Consider the node of a level above a point. The error of the values from the start of the node
+    up to the point is ``share`` times the error of the node, plus an uncorrelated error with the
+    variance ``rest``. Both are carried from the points up to all values. ``first`` and ``second``
+    are the covariance with the node above, and the variance.
     """
     sizes, variances = list_level_sizes(points), _combine_variances(points)
     place = np.arange(points)
@@ -315,10 +409,12 @@ def deviations(points: int, q: float) -> Floats:
 
 
 def read_quantile(cumulative: Floats, q: float) -> NDArray[np.intp]:
-    """Return for each group the index of the first point at which the estimated distribution
+    """Return, for each group, the index of the first point at which the estimated distribution
     reaches a share q of all values.
 
-    The distribution is made monotone first.
+    ``cumulative`` is the estimated number of values up to each point. Noise may let it fall, so it
+    is made monotone first: halfway between its running maximum, and its running minimum from the
+    end.
     """
     rising = np.maximum.accumulate(cumulative, axis=0)
     falling = np.minimum.accumulate(cumulative[::-1], axis=0)[::-1]
@@ -329,10 +425,12 @@ def read_quantile(cumulative: Floats, q: float) -> NDArray[np.intp]:
 def enclose(
     cumulative: Floats, q: float, reach: float, spare: Floats | float = 0.0
 ) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
-    """Return the confidence interval of the quantile q, as the lowest and the highest point that
-    could be it. ``cumulative`` is the estimated distribution, with a column for each group.
+    """Return the confidence interval of the quantile q: the indices of the lowest and the highest
+    point that could be it, for each group.
 
-    No single estimate is off by more than ``reach`` deviations and ``spare`` ranks of its group.
+    ``cumulative`` is the estimated distribution, with a column for each group. A point is possible
+    if values up to it may be q of all, and values before it may be fewer. Each estimate may be off
+    by ``reach`` deviations of its noise and ``spare`` ranks.
     """
     slack = reach * deviations(len(cumulative), q)[:, None] + spare
     excess = cumulative - q * cumulative[-1:]

@@ -74,8 +74,11 @@ class Scores(_Choice):
         return min(provable, 2 * self._steps(self.moves))
 
     def reach_of_person(self, unit: Unit, groups: int | None) -> int:
-        """Return the most by which one person moves one total against another. A stated limit
-        ``moves`` on the effect of one row may lower it."""
+        """Return the most by which one person with several rows moves one total against another.
+
+        The owner's stated limit ``moves`` on the effect of one row may lower it. ``groups`` is not
+        used, since candidates are not grouped.
+        """
         # Each total of many rows is rounded once more, by at most half a step. So the scores of two
         # people differ by one step more.
         rows, _ = unit.reach(groups)

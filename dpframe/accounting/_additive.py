@@ -41,6 +41,8 @@ ORDERS: Final[Floats] = 1 + np.geomspace(0.02, 1e6, 512)
 
 
 class State(NamedTuple):
+    """The sums of a ledger: the costs of its debits, and their probabilities of failure."""
+
     total: Fraction
     failures: Fraction
 
@@ -154,8 +156,11 @@ class _Concentrated(Additive):
         return Price(None, None, amount, self.conversion)
 
     def price_guarantee(self, epsilon: Fraction, delta: Fraction, state: State) -> Price:
-        """Return the price of Gaussian noise with this guarantee, at most the question's part of
-        the budget."""
+        """Return the price of Gaussian noise with this (epsilon, delta) guarantee.
+
+        Its rho is at most the question's part of the budget. If that is less than the guarantee
+        allows, the noise is scaled up, and ``scaled`` says so.
+        """
         part = self.part(epsilon)
         wanted, most = zcdp_rho(epsilon, delta), part * self.rho_limit
         rho = min(wanted, most)
@@ -238,6 +243,7 @@ class Rdp(_Concentrated):
 
     @cached_property
     def _fixed(self) -> tuple[float, Fraction]:
+        """The order at which divergences are added up, and the limit of their sum."""
         delta = float(self.conversion) * (1 - 1e-12)
         room = float(self.limits.epsilon) * (1 - 1e-12) - conversion(ORDERS, delta)
         best = int(np.argmax(room / ORDERS))
@@ -265,7 +271,7 @@ class Rdp(_Concentrated):
             return Fraction(curve) if math.isfinite(curve) else None
         return min(linear, Fraction(curve))
 
-    def _within(self, most: Fraction) -> Fraction:
+    def _find_pure_epsilon(self, most: Fraction) -> Fraction:
         """Return the largest epsilon, rounded down, for which a pure release costs at most
         ``most``."""
         least = root_below(2 * most / Fraction(self.order))
@@ -290,7 +296,7 @@ class Rdp(_Concentrated):
         """
         part = self.part(epsilon)
         cost, most = self._pure_cost(epsilon), part * self.limit
-        pure = epsilon if cost <= most else min(epsilon, self._within(most))
+        pure = epsilon if cost <= most else min(epsilon, self._find_pure_epsilon(most))
         rho = min(cost * (1 - Fraction(1, 10**11)), most) / Fraction(self.order)
         return Price(
             pure, None, rho, self.conversion, stake=Stake(epsilon, part, scaled=cost > most)
@@ -316,8 +322,11 @@ def mu_squared_sum(losses: Events) -> Fraction | None:
 
 
 def mu_share(mu_squared: Fraction, delta: Fraction) -> Price:
-    """Return the price that buys a Gaussian of this mu squared, or a pure mechanism that such a
-    Gaussian dominates."""
+    """Return the price that buys Gaussian noise of this mu squared, or a pure mechanism that leaks
+    no more.
+
+    ``delta`` is that at which the guarantee of Gaussian noise is stated.
+    """
     return Price(_gaussian.pure_for_mu(mu_squared), mu_squared, None, delta)
 
 
@@ -342,8 +351,9 @@ class Gdp(Additive):
     def worth(self, epsilon: Fraction, state: State) -> Price:
         """Return the price of a question that asks for this epsilon.
 
-        It buys a pure mechanism, or the Gaussian that dominates it. Both are at most the question's
-        part of the budget.
+        It buys a pure mechanism of that epsilon, or Gaussian noise of the mu that the rule counts
+        for it. Both are at most the question's part of the budget. If the pure mechanism costs
+        more than that part, its epsilon is scaled down, and ``scaled`` says so.
         """
         part = self.part(epsilon)
         pure_cost, most = PureDP(epsilon).mu_squared, part * self.limit
@@ -364,8 +374,11 @@ class Gdp(Additive):
         return Price(None, amount, None, self.conversion)
 
     def price_guarantee(self, epsilon: Fraction, delta: Fraction, state: State) -> Price:
-        """Return the price of Gaussian noise with this guarantee, at most the question's part of
-        the budget."""
+        """Return the price of Gaussian noise with this (epsilon, delta) guarantee.
+
+        Its mu squared is at most the question's part of the budget. If that is less than the
+        guarantee allows, the noise is scaled up, and ``scaled`` says so.
+        """
         part = self.part(epsilon)
         cost, most = stated_gaussian(epsilon, delta).mu_squared, part * self.limit
         if cost is None:

@@ -47,12 +47,12 @@ class Laplace(Loss):
         assign(self, epsilon=number(self.epsilon, "epsilon"))
 
     def renyi(self, orders: Floats) -> Floats:
-        # Mironov 2017, table II: log(a/(2a-1) e**((a-1) e) + (a-1)/(2a-1) e**(-a e)) / (a-1); first
-        # order terms cancel.
         """Return the Renyi divergences at these orders, by the closed form of Mironov (2017), table
         II.
 
-        They are at most those of any epsilon-private release.
+        At the order a it is log(a/(2a-1) e**((a-1) e) + (a-1)/(2a-1) e**(-a e)) / (a-1). The terms
+        of first order in e cancel, so they are left out. Divergences are at most those of any
+        epsilon-private release.
         """
         e = float(self.epsilon)
         up, down = (orders - 1) * e, -orders * e
@@ -137,8 +137,8 @@ class DiscreteLaplace(Loss):
 def _laplace_atoms(a: float, s: int) -> tuple[Floats, Floats] | tuple[None, None]:
     """Return the possible privacy losses of discrete Laplace noise, and their probabilities.
 
-    The noise has P[x] proportional to exp(-a |x|), and ``s`` is the sensitivity. Both are None if
-    the losses are too many or too large.
+    The noise has P[x] proportional to exp(-a |x|), and ``s`` is the sensitivity. The losses are a
+    times -s, 2 - s, ..., s. Both results are None if the losses are too many or too large.
     """
     if s > 4096 or a * s > 600:
         return None, None  # randomized response is close by then, and holds
@@ -267,12 +267,11 @@ class PoissonGaussian(Normal):
 @lru_cache(maxsize=8192)
 @np.errstate(all="ignore")  # whatever the caller's numpy does with tiny numbers
 def renyi_of_sampled_gaussian(q: float, sigma: float, order: int) -> float:
-    # Mironov, Talwar and Zhang 2019, section 3.3: log sum_k C(a,k) (1-q)**(a-k) q**k e**((k*k-k)/(2
-    # sigma**2)) / (a-1)
     """Return the Renyi divergence of a Poisson-sampled Gaussian at a whole order.
 
     ``q`` is the probability with which a person is drawn, and ``sigma`` the noise for a sensitivity
-    of 1.
+    of 1. At the order a it is log(sum_k C(a, k) (1-q)**(a-k) q**k e**((k**2-k) / (2 sigma**2))) /
+    (a-1) (Mironov, Talwar and Zhang 2019, section 3.3).
     """
     k = np.arange(order + 1)
     logs = special.gammaln(order + 1) - special.gammaln(k + 1) - special.gammaln(order - k + 1)
@@ -295,7 +294,10 @@ def renyi_of_sampled_gaussian(q: float, sigma: float, order: int) -> float:
 def curve_of_removed_row(q: float, sigma: float, t: Floats) -> Floats:
     """Return delta at each threshold t for P = (1 - q) N(0) + q N(1) against Q = N(0), rounded up.
 
-    This is a Poisson-sampled Gaussian when a row is removed: ``q`` is the sampling probability.
+    This is a Poisson-sampled Gaussian of deviation ``sigma`` when a row is removed: ``q`` is the
+    sampling probability. P exceeds e**t Q to the right of the point ``x``, so delta is P - e**t Q of
+    that half line. ``near`` and ``far`` are its probabilities under N(1) and N(0). For t below
+    log(1 - q) it is the whole line.
     """
     inside = t > math.log1p(-q)
     z = np.maximum(
@@ -312,7 +314,10 @@ def curve_of_removed_row(q: float, sigma: float, t: Floats) -> Floats:
 def curve_of_added_row(q: float, sigma: float, t: Floats) -> Floats:
     """Return delta at each threshold t for P = N(0) against Q = (1 - q) N(0) + q N(1), rounded up.
 
-    This is a Poisson-sampled Gaussian when a row is added: ``q`` is the sampling probability.
+    This is a Poisson-sampled Gaussian of deviation ``sigma`` when a row is added: ``q`` is the
+    sampling probability. P exceeds e**t Q to the left of the point ``x``, so delta is P - e**t Q of
+    that half line. ``near`` and ``far`` are its probabilities under N(0) and N(1). For t above
+    -log(1 - q) there is no such point, and delta is 0.
     """
     inside = t < -math.log1p(-q)
     z = np.maximum(np.where(inside, np.expm1(np.where(inside, -t, 0.0)) + q, 1.0), 1e-300)

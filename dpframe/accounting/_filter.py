@@ -22,7 +22,8 @@ from dpframe.accounting.loss import ZERO, Events, Loss
 class Limits(NamedTuple):
     """Budget of an accountant, fixed at opening.
 
-    ``reserve`` is the part of delta for outright failures; the rest converts losses into epsilon.
+    ``reserve`` is the part of delta for outright failures. The rest, ``conversion``, converts
+    losses into epsilon.
     """
 
     epsilon: Fraction
@@ -229,8 +230,8 @@ class Filter(ABC):
 
     @abstractmethod
     def share(self, queries: int | Fraction, state: Any) -> Price:
-        """Return the price of one of ``queries`` equal questions, which together take the whole
-        budget.
+        """Return the price of a question that names no price: one of ``queries`` equal shares,
+        which together take the whole budget.
 
         ``state`` is what has been spent so far.
         """
@@ -260,8 +261,9 @@ class Filter(ABC):
         """Return a price for Gaussian noise that grows with ``amount``, or None if the budget
         cannot pay for one now.
 
-        A search finds with it the amount that an accuracy needs. ``queries`` divides a delta where
-        guarantees are stated.
+        Amounts are in the rule's own unit, such as mu squared, rho or epsilon. The search for the
+        noise that an accuracy needs tries amounts. ``queries`` divides the delta of rules that
+        state Gaussian noise as an (epsilon, delta) guarantee.
         """
 
     def price_gaussian_by_epsilon(self, epsilon: Fraction, state: Any) -> Price:

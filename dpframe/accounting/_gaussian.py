@@ -26,14 +26,15 @@ _ROOT_2PI = math.sqrt(2 * math.pi)
 
 
 def delta(mu: float, t: ArrayLike) -> NDArray[np.float64]:
-    """Return the delta of N(mu, 1) against N(0, 1) at the threshold t: the least one at epsilon =
-    t.
+    """Return the least delta at epsilon = t of N(mu, 1) against N(0, 1), for each threshold t.
 
     It is H(t) for any real t, and (1 - e**t)+ if mu is 0.
 
-    Right of mu**2/2 as phi(a) (R(a) - R(b)) with Mills' ratio R, which neither overflows nor
-    cancels in the tail. For a small mu as the integral of the derivative without its factor
-    e**(-mu**2/8): mu e**(t/2) (phi(x) - x Phi(-x)), x = t/mu.
+    Phi and phi are the normal law and its density, a = t/mu - mu/2 and b = a + mu. One formula
+    would lose digits somewhere, so there are three. For t above mu**2/2, H(t) is phi(a) (R(a) -
+    R(b)) with Mills' ratio R = Phi(-x)/phi(x). For other t it is Phi(-a) - e**t Phi(-b). For a
+    small mu it is the integral of its derivative in mu, less a factor e**(-mu**2/8): mu e**(t/2)
+    (phi(x) - x Phi(-x)), x = t/mu.
     """
     t = np.asarray(t, float)
     with np.errstate(over="ignore", invalid="ignore", under="ignore", divide="ignore"):
@@ -65,8 +66,10 @@ def delta(mu: float, t: ArrayLike) -> NDArray[np.float64]:
 
 
 def delta_at(mu: float, t: float) -> float:
-    """Return `delta` of N(mu, 1) against N(0, 1) for a single threshold t, computed by faster
-    scalar functions."""
+    """Return `delta` of N(mu, 1) against N(0, 1) for a single threshold t.
+
+    It is faster than `delta`, which takes arrays, and has the same three formulas.
+    """
     floor = -math.expm1(t) if t < 0 else 0.0
     if mu <= 0:
         return floor

@@ -55,11 +55,12 @@ def remains(mu: float, cost: float) -> float:
 
 
 def _room(epsilon: float, mu: float, left: float) -> tuple[float, float]:
-    """Return how far a pure release stays below a Gaussian budget at the threshold 0.
+    """Return how far a pure release stays below a Gaussian budget at the threshold 0, and the size
+    of the numbers that were subtracted.
 
-    The release has this epsilon, the budget is ``mu``, and ``left`` is the mu that remains after
-    it. The first number is negative if the release does not certainly fit. The second is the size
-    of the numbers that were subtracted, for the rounding error.
+    The release has this epsilon, the budget is ``mu``, and ``left`` is the mu (mu' below) that
+    would remain after it. The first number is negative if the release does not certainly fit. The
+    second tells how large the rounding error may be.
 
     H(0) of the event with Gaussian noise of mu' is the total variation (e**epsilon E(+) - E(-)) /
     (1 + e**epsilon), E(+-) = erf((epsilon/mu' +- mu'/2)/sqrt 2), as a sum of positive terms. From a
@@ -94,13 +95,14 @@ def _around(
     """Return two numbers close to the largest mu that can remain, the first below it and the second
     above.
 
-    The first result of ``room(left)`` is not negative as long as ``left`` can remain. ``size`` is
-    the scale of its rounding error. Both numbers were tried. Return (0, inf) if they do not enclose
-    the largest mu.
+    ``room`` is `_room` for this epsilon and mu: its first result is not negative as long as
+    ``left`` can remain. ``size`` is the scale of its rounding error. Newton's rule finds the largest
+    mu, and the two numbers are as far from it as rounding reaches. ``room`` is tried at both.
+    Return (0, inf) if they do not enclose the largest mu.
     """
-    # By Newton's rule: the derivative of H(0) is 2 phi(epsilon/mu' - mu'/2) / (1 + e**epsilon). A
-    # release costs about epsilon**2 of mu squared, and where rounding or a flat curve leads the
-    # rule away, the middle is as good.
+    # The derivative of H(0) is 2 phi(epsilon/mu' - mu'/2) / (1 + e**epsilon). The search begins
+    # where a release has cost epsilon**2 of mu squared. If rounding or a flat curve leads Newton's
+    # rule out of the interval, the middle is tried instead.
     low, high, at = 0.0, mu, math.sqrt(max(mu * mu - epsilon * epsilon, mu * mu / 16))
     scale, flat = _ROOT_2PI / 2 * (1 + math.exp(epsilon)), math.inf
     for _ in range(64):
@@ -112,8 +114,8 @@ def _around(
             at = near
             break
         at = near if low < near < high else (low + high) / 2
-    # As far as the margin of the room reaches, which is more than its rounding. A flatter curve has
-    # it reach further.
+    # `_room` rounds down by a margin, so it may be negative as far as this from the largest mu. In
+    # a flatter curve that is further.
     margin = 64 * ULP * size * flat
     low, high = at - margin, at + margin
     return (low, high) if low > 0 and room(low)[0] >= 0 and room(high)[0] < 0 else (0.0, math.inf)
@@ -257,7 +259,8 @@ class Loss:
         """Return how much of a Gaussian budget remains after one such release; None if it does not
         fit.
 
-        Budget and result are given as mu squared.
+        Budget and result are given as mu squared. Two bounds hold, and the better one is returned:
+        that of `residue`, and the difference of the mu squared.
         """
         left = None
         if self.epsilon is not None:
@@ -266,9 +269,9 @@ class Loss:
             if mu_left is not None:
                 n, d = mu_left.as_integer_ratio()
                 left = Fraction(n * n, d * d)
-                # The mu of a pure release is at least sqrt(2 pi) tanh(epsilon/2), the tangent of a
-                # quantile that is convex; so mostly no difference leaves more, as doubles tell:
-                # each is right to 1e-14 of mu squared.
+                # The difference leaves no more if the mu of the release is large enough. That mu is
+                # at least sqrt(2 pi) tanh(epsilon/2), by the tangent of a convex quantile. Doubles
+                # tell, each right to 1e-14 of mu squared; then the fractions need not be compared.
                 least = 2 * math.pi * math.tanh(epsilon / 2) ** 2
                 if mu_left * mu_left > mu * mu * (1 + 1e-13) - least * (1 - 1e-12):
                     return left
@@ -331,9 +334,12 @@ def response_curve(epsilon: float, t: Floats) -> Floats:
 
 
 def _renyi_of_response(epsilon: float, orders: Floats) -> Floats:
-    # log(cosh((2a - 1) e / 2) / cosh(e / 2)) / (a - 1), in a form that keeps its digits at small e.
     """Return the Renyi divergences at these orders of randomized response, which dominates every
-    epsilon-private release."""
+    epsilon-private release.
+
+    At the order a it is log(cosh((2a - 1) epsilon / 2) / cosh(epsilon / 2)) / (a - 1), computed in
+    a form that keeps its digits at a small epsilon. It is never more than epsilon.
+    """
     x, y = orders * epsilon / 2, (orders - 1) * epsilon / 2
     small = np.maximum(x, y) < 300
     x, y = np.where(small, x, 1.0), np.where(small, y, 1.0)
@@ -501,7 +507,7 @@ class DiscreteGaussian(Normal):
 
         ``parts`` has the variance and the squared sensitivity of each vector.
         """
-        pairs = tuple((number(v, "variance"), number(d, "sensitivity squared")) for v, d in parts)
+        pairs = tuple([(number(v, "variance"), number(d, "sensitivity squared")) for v, d in parts])
         if bool(pairs) == (sigma is not None):
             raise BadValue("DiscreteGaussian takes sigma= or parts=, and one of them only.")
         vectors = pairs or ((number(sigma, "sigma") ** 2, number(sensitivity, "sensitivity") ** 2),)

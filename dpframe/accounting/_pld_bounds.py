@@ -40,7 +40,10 @@ ULP = 2.0**-53
 
 
 class Atoms(NamedTuple):
-    at: Floats  # grid indices, or losses
+    """A discrete loss distribution: its values, the logarithms of their probabilities, and the
+    probability of infinite loss."""
+
+    at: Floats  # the values, as losses or as grid indices
     log_mass: Floats
     infinite: float
 
@@ -56,11 +59,13 @@ def _sample(
     place: Callable[[Floats], Floats],
     first: int,
 ) -> tuple[Floats, Floats]:
-    """Return points of a curve: ``first`` equal intervals, halved where the chord lies too far
-    above the curve.
+    """Return points of a privacy curve, close together where it bends: node numbers and values.
 
-    ``levels`` is how often they may be halved. ``place`` maps node numbers to thresholds. ``worth``
-    tells, by thresholds, gaps, excess of the chord and values, which halves are refined.
+    The line between two points, a chord, lies above the curve. It begins with ``first`` equal
+    intervals. Those whose chord lies too far above the curve are halved, up to ``levels`` times.
+    Nodes are numbered in units of the finest interval, and ``place`` maps their numbers to
+    thresholds. ``worth(threshold, gap, excess, value)`` returns a mask of the intervals to halve:
+    by their middle and its gap to the next node, and the excess of the chord over the value there.
     """
     nodes: Floats = np.arange(first + 1, dtype=np.float64) * float(1 << levels)
     values = curve(place(nodes))
@@ -85,16 +90,14 @@ def _sample(
 
 
 def _connect(nodes: Floats, values: Floats, step: float) -> Atoms:
-    """Return a discrete loss distribution whose privacy curve lies on the chords through some
-    points.
+    """Return a discrete loss distribution whose privacy curve connects some points of a curve.
 
-    The chords are in e**t. ``nodes`` are the thresholds in steps of ``step``, and ``values`` those
-    of a falling convex curve.
+    Between the points it runs along chords: it is linear in e**t. ``nodes`` are the thresholds t in
+    steps of ``step``, and ``values`` those of a falling convex curve.
 
-    Points that would get negative mass lie above a chord of others and are dropped. Masses are
-    differences of `rise`, u dH/du at the left end of each chord; written like this, neighbours
-    subtract exactly, and the error is below a few units in the last place of `drop`, which are
-    added.
+    The probability at a point is by how much the slope changes there. ``rise`` is that slope, u
+    dH/du with u = e**t, at the left end of each chord. A point with a negative probability lies
+    above a chord of others, and is dropped. A few units in the last place are added for rounding.
     """
     values = np.minimum.accumulate(values)
     while True:
@@ -165,11 +168,9 @@ def atoms_on_grid(curve: Curve, h: float, theta: float, log_scale: float, spare:
     """Return a discrete loss distribution at multiples of ``h`` whose privacy curve lies above
     ``curve``.
 
-    It is fine wherever exp(theta t - log_scale) times the excess of a chord matters. ``spare`` is
-    the probability that may count as infinite loss.
-
-    The loss above the last node counts as infinite; that node is moved out until `spare` covers it,
-    or in.
+    Points are close together where their chords would add an error that is seen: where the excess
+    of a chord times its length exceeds exp(log_scale - theta t). Losses above the last point count
+    as infinite. That point is moved until their probability is at most ``spare``, and nearly that.
     """
     top, low = curve.upper, curve.lower
     wide = max(top - low, h)
@@ -211,7 +212,8 @@ def atoms_on_grid(curve: Curve, h: float, theta: float, log_scale: float, spare:
 def cut(atoms: Atoms, spare: float) -> Atoms:
     """Return the same discrete losses with the highest ones made infinite.
 
-    Their probabilities add up to at most ``spare``. So rare large losses do not widen the grid.
+    Their probabilities add up to at most ``spare``. A grid then needs no room for rare large
+    losses.
     """
     above = np.cumsum(np.exp(atoms.log_mass[::-1]))[::-1] * (1 + 1e-12)
     m = max(1, int(np.searchsorted(-above, -spare)))
@@ -221,7 +223,11 @@ def cut(atoms: Atoms, spare: float) -> Atoms:
 
 @np.errstate(all="ignore")  # whatever the caller's numpy does with tiny numbers
 def moment(x: Floats, log_mass: Floats, theta: Floats) -> Floats:
-    """Return the log of the sum of mass * e**(theta x), for each theta, without overflow."""
+    """Return the log of the sum of mass * e**(theta x), for each theta, without overflow.
+
+    ``x`` are the values of a discrete distribution, and ``log_mass`` the logs of their
+    probabilities.
+    """
     terms = np.multiply.outer(theta, x) + log_mass
     top = terms.max(axis=1)
     log_moments: Floats = top + np.log(np.exp(terms - top[:, None]).sum(axis=1))
@@ -232,11 +238,11 @@ def moment(x: Floats, log_mass: Floats, theta: Floats) -> Floats:
 
 
 class GameValue(NamedTuple):
-    """Value of the adversary's game at the thresholds start + i h, with bounds of it elsewhere."""
+    """The value V of the adversary's game at thresholds on a grid, with bounds of it elsewhere."""
 
-    start: float
-    h: float
-    at: Floats
+    start: float  # the first threshold of the grid
+    h: float  # its step
+    at: Floats  # V at the thresholds start + i h
 
     def __call__(self, s: Floats) -> Floats:
         """Return an upper bound on what the adversary can gain at these thresholds s."""
@@ -250,10 +256,10 @@ class GameValue(NamedTuple):
 
 
 def _cuts(m: int, near: float, far: float) -> list[int]:
-    """Return the ends of cells that divide [0, m], finest from ``near`` to ``far``.
+    """Return whole numbers that cut [0, m] into cells, with 0 and m.
 
-    There lies the shift that is best for an adversary. Cells are single steps there, and wider the
-    further away they are.
+    The shift that is best for an adversary lies from ``near`` to ``far``. Cells have length 1
+    there. Elsewhere a cell is half as long as it is away from there.
     """
     low, high = max(0, math.floor(near) - 1), min(m, math.ceil(far) + 1)
     cuts = list(range(low, high + 1))
@@ -266,27 +272,31 @@ def _cuts(m: int, near: float, far: float) -> list[int]:
 
 def _steer(values: Floats, h: float, m: int, cuts: Sequence[int]) -> Floats:
     """Return what an adversary can gain with one more choice of bounded range, rounded up, at every
-    threshold.
+    threshold s of a grid.
 
     The adversary picks the pair of losses of each choice by what was released so far. ``values`` is
     the gain V without this choice, on a grid of step ``h``. The range is ``m`` steps, and ``cuts``
     divide it into cells. The new value is the sup over t in [0, m h] of p_t V(s - t) + (1 - p_t)
-    V(s - t + m h).
+    V(s - t + m h), one step of the value iteration that the top of this file explains.
 
-    On a cell of t both values are below chords in e**-t, so the sum is B(a) + p(a) D(a) with B and
-    D linear in the chord's a in [0, 1], and its one stationary point is known. V outside the grid:
-    1 at e**s = 0, and falling.
+    The sup is found cell by cell, and the largest is returned. On a cell both V are replaced by
+    chords in e**-t, which lie above them. With a in [0, 1] for the position on the chord, the sum
+    becomes B(a) + p(a) D(a) with linear B and D. It is largest at an end of the cell (``best``) or
+    at its one stationary point, which is known in closed form. V to the left of the grid lies on
+    the chord to 1 at e**s = 0, and V to its right is at most its last value.
     """
     n, reach = len(values), m * h
+    # V(s - t) and V(s - t + m h) for each t in the cuts (rows) and each s (columns).
     left = 1 - (1 - values[0]) * np.exp(-h * np.arange(m, 0, -1))
     padded = np.concatenate((left, values, np.full(m, values[-1])))
     c = np.array(cuts)
     down = np.stack([padded[m - i : m - i + n] for i in cuts])
     up = np.stack([padded[2 * m - i : 2 * m - i + n] for i in cuts])
     scale = -math.expm1(-reach)
-    p = (-np.expm1(c * h - reach) / scale)[:, None]
+    p = (-np.expm1(c * h - reach) / scale)[:, None]  # p_t
     gap = down - up
     best: Floats = np.max(up + p * gap, axis=0)
+    # Within each cell, by the chords: ``rise`` and ``bend`` are the changes of ``up`` and ``gap``.
     shrink = -np.expm1(-np.diff(c) * h)[:, None]
     beta = (np.exp(c[:-1] * h - reach) / scale)[:, None]
     rise, bend, gap, up, p = np.diff(up, axis=0), np.diff(gap, axis=0), gap[:-1], up[:-1], p[:-1]
@@ -304,10 +314,10 @@ _WORK = 2e9  # element operations that a value iteration may take: one to three 
 
 
 def _best_shift(reach: float, theta: float) -> float:
-    """Return the shift t at which an adversary gains most from a choice of this range, at one
-    order.
+    """Return the shift t at which an adversary gains most from a choice of bounded range.
 
-    It maximises p_t e**(theta t) + (1 - p_t) e**(theta (t - reach)).
+    ``reach`` is the length of the range. The gain is measured by the exponential moment of order
+    theta, p_t e**(theta t) + (1 - p_t) e**(theta (t - reach)), whose maximum has a closed form.
     """
     top = theta * -math.expm1(-(1 + theta) * reach)
     shift = math.log(top / (-math.expm1(-theta * reach) * (1 + theta))) + reach
@@ -317,12 +327,11 @@ def _best_shift(reach: float, theta: float) -> float:
 def _grid(
     ranges: tuple[tuple[float, int], ...], width: float, theta: float
 ) -> tuple[float, list[int], list[list[int]]]:
-    """Return the finest grid, for computing what an adversary can gain, that the limit on work
-    allows.
+    """Return the finest grid for `adversary` that the limit on work allows: its step, and for each
+    range its length in steps (rounded up) and the cells of its shift.
 
-    ``ranges`` are pairs of a range and a count, and ``width`` is what half the grid has to cover.
-    Return the step, each range in steps (rounded up), and the cells of its shift. The step is 0 if
-    no grid is cheap enough.
+    ``ranges`` are pairs of a range and a count. Half the grid has to cover ``width``, and
+    ``theta`` is the order at which the gain matters. The step is 0 if no grid is cheap enough.
     """
     steps = math.prod(c + 1 for _, c in ranges) * len(ranges)
     widest = ranges[-1][0]
@@ -347,7 +356,9 @@ def adversary(
     session goes.
 
     ``ranges`` are pairs of a range and a count. ``log_delta`` and ``theta`` say where the value
-    matters. Return None if it would take long or be no better than Renyi's bound.
+    matters, and so how wide the grid is. The ``table`` of the value iteration has V for each state:
+    how many choices of each range are used so far. Ranges close to each other are merged if the
+    grid would cost too much. Return None if it still would, or if Renyi's bound is no worse.
     """
     ranges = tuple(sorted(ranges))
     exact_rho = sum(c * e * e / 8 for e, c in ranges)

@@ -38,6 +38,8 @@ _UP = 1 + 1e-12
 
 
 class Sums(NamedTuple):
+    """The sums of the epsilons and of the deltas of all releases."""
+
     epsilon: Fraction
     delta: Fraction
 
@@ -134,9 +136,11 @@ class PureSum(Filter):
 
 
 class Squares(NamedTuple):
-    squares: float
-    drift: float
-    failures: Fraction
+    """The sums over all releases that advanced composition needs."""
+
+    squares: float  # of squared epsilons
+    drift: float  # of what `_Advanced.drift` returns for each epsilon
+    failures: Fraction  # of probabilities of outright failure, and of stated deltas
 
 
 class _Advanced(Filter):
@@ -214,8 +218,8 @@ class _Advanced(Filter):
 
     @cached_property
     def _squares(self) -> float:
-        """Largest number s, rounded down, such that a sum of squares of s and a sum of drifts of s
-        together fit the budget."""
+        """The size of the budget in the unit of both sums: the largest s, rounded down, such that
+        a sum of squares of s and a sum of drifts of s fit together."""
 
         def fits(s: float) -> bool:
             return (
@@ -227,25 +231,26 @@ class _Advanced(Filter):
             1 - 1e-9
         )
 
-    def _within(self, part: Fraction) -> Fraction:
+    def _find_epsilon(self, part: Fraction) -> Fraction:
         """Return the largest epsilon, rounded down, for which one release takes at most this part
-        of both sums.
+        of the budget.
 
-        The drift decides: the square is never larger.
+        The part is that of both sums: squares and drifts. The drift decides, since the square of an
+        epsilon is never larger than its drift.
         """
         most = float(part) * self._squares
         e = _search.last_where(lambda e: self.drift(e) <= most, 0.0, math.sqrt(most), rounds=100)
         return Fraction(e * (1 - 1e-9))
 
     def share(self, queries: int | Fraction, state: Squares) -> Price:
-        e = self._within(1 / Fraction(queries))
+        e = self._find_epsilon(1 / Fraction(queries))
         return (
             stated_gaussian(e, self.limits.reserve / queries) if self.limits.reserve else Price(e)
         )
 
     def worth(self, epsilon: Fraction, state: Squares) -> Price:
         part = self.part(epsilon)
-        within = min(epsilon, self._within(part)) if part <= 1 else epsilon
+        within = min(epsilon, self._find_epsilon(part)) if part <= 1 else epsilon
         return Price(within, stake=Stake(epsilon, part))
 
     def gaussian(self, amount: Fraction, queries: int, state: Squares) -> Price | None:
@@ -262,7 +267,7 @@ class _Advanced(Filter):
         """Return the price of Gaussian noise with this guarantee, with epsilon reduced to the
         question's part of the budget."""
         part = self.part(epsilon)
-        within = min(epsilon, self._within(part)) if part <= 1 else epsilon
+        within = min(epsilon, self._find_epsilon(part)) if part <= 1 else epsilon
         return stated_gaussian(within, delta).change(
             stake=Stake(epsilon, part, scaled=within < epsilon)
         )
@@ -271,8 +276,9 @@ class _Advanced(Filter):
     def report(cls, events: Events, delta: Fraction) -> float:
         """Return an epsilon, rounded up, of a list of releases fixed in advance, at this delta.
 
-        Half of delta is divided among releases that have no pure epsilon. The result is inf if none
-        holds.
+        If some releases have no pure epsilon, half of delta is divided among them, to state each as
+        an (epsilon, delta) guarantee. The rest is the delta' of the theorem. Return inf if the
+        theorem gives no epsilon.
         """
         left = delta - failures(events)
         if left <= 0:

@@ -1,5 +1,16 @@
-"""The default rule, `Tight`: the pure sum OR the residue of a Gaussian budget
-(docs/guarantees/residue.md)."""
+"""The default rule, `Tight`: the plain sum of epsilons OR the residue of a Gaussian budget
+(docs/guarantees/residue.md).
+
+Notation of this file. Every debit is charged to two budgets, and it is enough that one of them
+holds. The plain sum adds up the epsilons of pure releases; noise that is not pure exceeds it. The
+Gaussian budget is that of one Gaussian release, G(mu), with the epsilon and delta of the session.
+It is measured in mu squared, which adds up for Gaussian releases. What is left of it is its
+residue. A pure release also takes some of it, at most its part (docs/guarantees/residue.md).
+
+A share is one of ``queries`` equal parts of the budget: the price of a question that names none.
+``part`` is the epsilon of a question, divided by the epsilon of the budget. A budget is on promise
+while it has spent at most the part that all questions so far have asked for.
+"""
 
 from __future__ import annotations
 
@@ -24,7 +35,7 @@ from dpframe.accounting._filter import (
 )
 from dpframe.accounting.loss import Events, Exponential, PureDP
 
-_UP = 1 + 1e-12
+_UP = 1 + 1e-12  # covers the roundings of a computation in doubles
 _LARGE = Fraction(1, 5)  # a part of the budget that is worth a warning
 # The half widths of 95 % intervals, in units of 1/epsilon and of 1/mu.
 _PURE_WIDTH, _GAUSSIAN_WIDTH = math.log(20), _gaussian.quantile(0.975)
@@ -37,10 +48,10 @@ class Either(NamedTuple):
     A side that was exceeded is None from then on. It may not be revived.
     """
 
-    epsilon: Fraction | None
-    mu_squared: Fraction | None  # that is left
-    failures: Fraction
-    room: Fraction  # what failures may come to
+    epsilon: Fraction | None  # spent
+    mu_squared: Fraction | None  # left
+    failures: Fraction  # the sum of the probabilities of outright failure so far
+    room: Fraction  # the largest sum of failures that the plain sum allows
 
 
 @register
@@ -82,24 +93,26 @@ class Tight(Filter):
                 epsilon = None if pure is None else epsilon + (pure if count == 1 else pure * count)
             if loss.failure:
                 lost += loss.failure * count
-        left = state.mu_squared if lost <= self.limits.reserve else None
+        left = state.mu_squared if not lost or lost <= self.limits.reserve else None
         if left is not None and len(charge.losses) == 1 and charge.losses[0][1] == 1:
-            # An ordinary debit: one loss, once.
+            # The ordinary case, and the fast one: one loss, once.
             left = charge.losses[0][0].leaves(left)
         elif left is not None:
             left = residue_after(left, charge.losses)
         if left is None and state.mu_squared is not None:
-            room = self._room_without(state)
-        if epsilon is not None and (epsilon > self.limits.epsilon or lost > room):
+            room = self._room_without_gaussian(state)
+        if epsilon is not None and (epsilon > self.limits.epsilon or (lost and lost > room)):
             epsilon = None
         return None if epsilon is None and left is None else Either(epsilon, left, lost, room)
 
-    def _room_without(self, state: Either) -> Fraction:
-        """Return the sum of failures that fits if the next debit ends the Gaussian budget.
+    def _room_without_gaussian(self, state: Either) -> Fraction:
+        """Return the largest sum of failures that the plain sum allows if the Gaussian budget ends
+        now.
 
-        It is the reserve, and what the Gaussian budget could still have spent of delta. That is the
-        least that G(mu) allows at epsilon, after losses whose sum is known to lie within plus or
-        minus the plain sum.
+        It is the reserve, plus the delta that the Gaussian budget can no longer spend. Before the
+        first debit that is all of delta. Later a lower bound on it is the delta of G(mu) at epsilon
+        E + S, where mu is what is left, E the epsilon of the budget, and S the plain sum, which the
+        losses so far do not exceed. The factors near 1 round it down.
         """
         if state == self.start():
             return self.limits.delta
@@ -129,7 +142,7 @@ class Tight(Filter):
         ):
             # The plain sum will be all that pays, if the residue cannot take this.
             ends = PureDP(epsilon).leaves(cast("Fraction", state.mu_squared)) is None
-            room = self._room_without(state) if ends else room
+            room = self._room_without_gaussian(state) if ends else room
         return self._failure_of(epsilon, room, state)
 
     def empty_state(self, state: Either) -> Either:
@@ -140,7 +153,8 @@ class Tight(Filter):
         )
 
     def spent(self, state: Either) -> Fraction:
-        """Return the part of the budget that is used, on the side that has more left."""
+        """Return the part of the budget that is used, on the side that has more left: the plain sum
+        or the Gaussian budget."""
         used = []
         if state.epsilon is not None:
             used.append(state.epsilon / self.limits.epsilon)
@@ -180,12 +194,14 @@ class Tight(Filter):
         pure: Fraction | None,
         keeps: bool = False,
     ) -> Price:
-        """Return the price of a question that asks for this epsilon.
+        """Return the price of a question that asks for this epsilon: what it may buy.
 
-        ``wanted`` is the most mu squared that a Gaussian gets, and ``pure`` the most epsilon of a
-        pure release. None sets no limit beyond the question's part of the budget. ``largest_pure``
-        limits the epsilon that is bought from the Gaussian budget. A pure release takes at most its
-        part of the Gaussian budget if it ``keeps``, or if the plain sum has no room.
+        It may buy one of two things: a pure release of ``pure`` epsilon, or Gaussian noise of
+        ``wanted`` mu squared. None stands for the question's part of the budget, which neither
+        exceeds. With ``keeps``, or if the plain sum has no room, a pure release takes at most its
+        part of the Gaussian budget: its epsilon is then the largest that does so, up to ``pure``,
+        or up to ``largest_pure`` without it. No Gaussian is offered if the residue would have to go
+        below what earlier questions were promised.
         """
         part, left, limit = epsilon / self.limits.epsilon, state.mu_squared, self.limit
         pure_epsilon, spent = epsilon if pure is None else pure, state.epsilon
@@ -193,8 +209,8 @@ class Tight(Filter):
             return Price(pure_epsilon, stake=Stake(epsilon, part))
         share = part * limit
         mu_squared = share if wanted is None else min(wanted, share)
-        # A Gaussian ends the plain sum, so the residue must be on promise after it: as it is if it
-        # was before. Doubles, right to 1e-14 of the whole, mostly say so.
+        # A Gaussian ends the plain sum, so the residue must be on promise after it. It is if it was
+        # before. Doubles, right to 1e-14 of the whole, mostly say so.
         if spent is not None and left < limit:
             gone = 1 - float(left) / float(limit)
             if float(spent) < (gone + 1e-12) * float(self.limits.epsilon):
@@ -204,7 +220,7 @@ class Tight(Filter):
         if keeps or spent is None or spent + pure_epsilon > self.limits.epsilon:
             cost, pure_epsilon = (
                 share,
-                largest("pure", left, share, largest_pure if pure is None else pure)
+                find_largest_epsilon("pure", left, share, largest_pure if pure is None else pure)
                 or pure_epsilon,
             )
         waits = mu_squared.numerator <= 0
@@ -215,11 +231,13 @@ class Tight(Filter):
         )
 
     def share(self, queries: int | Fraction, state: Either) -> Price:
-        """Return the price of a question without a price of its own: one of ``queries`` equal
-        shares of the budget.
+        """Return the price of a question that names no price: one of ``queries`` equal shares of
+        the budget.
 
-        If Gaussian noise is the better buy, a pure release also keeps to its part of the Gaussian
-        budget. So later shares that only Gaussian noise can answer still find theirs there.
+        Of two 95 % intervals, compare that of a pure release for a share of the plain sum, with
+        that of Gaussian noise for a share of the Gaussian budget. If the Gaussian one is narrower,
+        a pure release also keeps to its share of the Gaussian budget (``keeps``). So later shares
+        that only Gaussian noise can answer still find theirs there.
         """
         epsilon, limit, spent = self.limits.epsilon / queries, self.limit, state.epsilon
         keeps = (
@@ -235,10 +253,13 @@ class Tight(Filter):
     def worth(self, epsilon: Fraction, state: Either) -> Price:
         """Return the price of a question that asks for this epsilon.
 
-        It buys a pure release, or a Gaussian at the same cost. The cost is what a pure release
-        takes of the Gaussian budget at the start, up to the question's part.
+        It buys a pure release of that epsilon, or Gaussian noise at the same cost. The cost is the
+        mu squared that the pure release takes of the whole Gaussian budget. It is never more than
+        the question's part of the budget.
         """
-        return self._offer(epsilon, state, epsilon, _taken_by_pure(epsilon, self.limit), None)
+        return self._offer(
+            epsilon, state, epsilon, _compute_cost_of_pure(epsilon, self.limit), None
+        )
 
     def gaussian(self, amount: Fraction, queries: int, state: Either) -> Price | None:
         """Return a price that buys a Gaussian of ``amount`` mu squared.
@@ -256,7 +277,8 @@ class Tight(Filter):
         """Return a warning of a debit that ends the Gaussian budget; None if there is nothing to
         say.
 
-        It warns of a question that is large and not the last, or that may fail too often.
+        ``before`` and ``after`` are the states around the debit. It warns if the question is large
+        and leaves some of the plain sum, or if the failures exceed the reserve.
         """
         if before.mu_squared is None or after.mu_squared is not None:
             return None
@@ -307,8 +329,11 @@ class Tight(Filter):
 
 
 @lru_cache(maxsize=1024)
-def _taken_by_pure(epsilon: Fraction, mu_squared: Fraction) -> Fraction | None:
-    """Return the part of the mu squared that a pure release takes, or None if it does not fit."""
+def _compute_cost_of_pure(epsilon: Fraction, mu_squared: Fraction) -> Fraction | None:
+    """Return what a pure release of this epsilon takes of a Gaussian budget of this mu squared.
+
+    The result is in mu squared, too, and None if the release does not fit.
+    """
     left = PureDP(epsilon).leaves(mu_squared)
     return None if left is None else mu_squared - left
 
@@ -330,8 +355,9 @@ def _residue_epsilon(events: Events, delta: Fraction) -> float:
 def residue_after(mu_squared: Fraction, events: Events) -> Fraction | None:
     """Return how much of a Gaussian budget is left after a list of releases in this order.
 
-    Budget and result are given as mu squared. Return None if the releases do not fit. ``events``
-    are pairs of a loss and a count. Of many equal releases the cost of several is bounded at once.
+    Budget and result are in mu squared. Return None if the releases do not fit. ``events`` are
+    pairs of a loss and a count: so many equal releases. If the count is more than 8, the cost of
+    several of them is bounded at once.
     """
     left: Fraction | None = mu_squared
     for loss, count in events:
@@ -352,22 +378,25 @@ def residue_after(mu_squared: Fraction, events: Events) -> Fraction | None:
     return left
 
 
-# For each kind of release: its loss; the number of tries of `largest` and its tolerance; a bound on
-# the epsilon at which mu is 1; and the part of epsilon of a randomized response that is one of its
-# pairs.
+# For each kind of release: the class of its loss; the number of tries of `find_largest_epsilon` and
+# its tolerance; a bound on the epsilon at which mu is 1; and the part of its epsilon at which
+# randomized response is one of its pairs of output distributions.
 _KINDS = {"pure": (PureDP, 40, 1e-9, 2, 1.0), "ranged": (Exponential, 8, 1e-3, 4, 0.5)}
 
 
-def largest(kind: str, left: Fraction, cost: Fraction, most: Fraction | None) -> Fraction | None:
-    """Return the largest epsilon, nearly, at which one release takes at most ``cost`` of a Gaussian
+def find_largest_epsilon(
+    kind: str, left: Fraction, cost: Fraction, most: Fraction | None
+) -> Fraction | None:
+    """Return nearly the largest epsilon at which one release takes at most ``cost`` of a Gaussian
     budget.
 
-    ``kind`` is "pure" or "ranged" for the exponential mechanism. ``left`` is the mu squared that is
-    left. The epsilon is at most ``most``, and None if less than ``cost`` is left.
+    ``kind`` is "pure", or "ranged" for the exponential mechanism. ``left`` is what is left of the
+    budget; it and ``cost`` are in mu squared. The epsilon is at most ``most``, if that is given.
+    Return None if less than ``cost`` is left.
 
-    >>> round(float(largest("pure", Fraction(1), Fraction(1, 100), None)), 3)
+    >>> round(float(find_largest_epsilon("pure", Fraction(1), Fraction(1, 100), None)), 3)
     0.1
-    >>> largest("pure", Fraction(1), Fraction(1, 100), Fraction(1, 20))
+    >>> find_largest_epsilon("pure", Fraction(1), Fraction(1, 100), Fraction(1, 20))
     Fraction(1, 20)
     """
     # No release takes more than its mu squared. Mu is a convex function of tanh(epsilon/2), which
@@ -375,17 +404,18 @@ def largest(kind: str, left: Fraction, cost: Fraction, most: Fraction | None) ->
     # tanh(1/2) < 2.672, and 1.8 is more than the square of a half.
     if most is not None and most <= 1 and 1.8 * float(most) ** 2 < min(float(cost), float(left)):
         return most
-    return _search_largest(kind, left, cost, most)
+    return _search_largest_epsilon(kind, left, cost, most)
 
 
 @lru_cache(maxsize=1024)
-def _search_largest(
+def _search_largest_epsilon(
     kind: str, left: Fraction, cost: Fraction, most: Fraction | None
 ) -> Fraction | None:
     """Search the largest epsilon at which one release takes at most ``cost`` of a Gaussian budget,
     and cache it.
 
-    The arguments are those of `largest`. Return None if less than ``cost`` is left.
+    Parameters and result are those of `find_largest_epsilon`. The search keeps an epsilon that fits
+    (``low``) and one that does not (``high``), and guesses the next one between them.
     """
     make, rounds, close, first, response = _KINDS[kind]
     whole = float(cost)
@@ -393,10 +423,12 @@ def _search_largest(
     def used_part(epsilon: Fraction, look: bool = False) -> float:
         """Return the part of the cost that a release of this epsilon takes; inf if it does not fit.
 
-        With ``look`` it returns NaN if a quick bound shows that it is too much.
+        With ``look`` it returns NaN, after a quick look, if a simple bound shows that it is too
+        much.
         """
-        # Affinities multiply, and what dominates has no larger one: that of mu is exp(-mu**2 / 8),
-        # of randomized response 1 / cosh(epsilon / 2).
+        # The affinity of two distributions p and q is the sum of sqrt(p q). Affinities of
+        # independent releases multiply, and a release that dominates has no larger one. That of
+        # G(mu) is exp(-mu**2 / 8), and that of randomized response 1 / cosh(epsilon / 2).
         quarter = min(float(epsilon), 100.0) * response / 4
         if look and 8 * math.log1p(2 * math.sinh(quarter) ** 2) > whole * (1 + 1e-9):
             return math.nan
@@ -458,10 +490,10 @@ def residue_times(mu_squared: Fraction, charge: Charge) -> int:
     count, left, costs = 0, mu_squared, cast("dict[int, Fraction | None]", {})
 
     def between(high: int, low: int) -> None:
-        """Compute the cost at two levels of the budget, and between them where costs differ much.
+        """Compute the cost of a debit at two levels of the budget, and store it in ``costs``.
 
-        ``high`` and ``low`` are twelfths of what is left. A cost at one level holds at every larger
-        one.
+        If the costs differ by more than a tenth, compute it between the levels too. ``high`` and
+        ``low`` are twelfths of what is left. A cost at one level holds at every larger one.
         """
         for part in (high, low):
             if part not in costs:

@@ -74,9 +74,10 @@ def epsilon(events: Sequence[tuple[Loss, int]], delta: float, *, cells: int = _C
     """Return the least epsilon known at which these events, fixed in advance, are together
     (epsilon, delta)-DP.
 
-    ``events`` are pairs of a loss and a count, and ``cells`` is the longest grid.
-
-    Infinite where delta is below the probability of outright failure; at delta = 0 the pure sum.
+    ``events`` are pairs of a loss and a count, and ``cells`` is the largest number of points of a
+    grid. The result is the smaller of two numbers: the sum of pure epsilons, and the epsilon of the
+    composed losses at the delta that failures leave. It is infinite if delta is below the
+    probability of outright failure. At delta = 0 it is the pure sum.
 
     >>> from dpframe.accounting.loss import PureDP
     >>> epsilon([(PureDP(Fraction(1, 10)), 10)], 0.0)
@@ -93,8 +94,8 @@ def epsilon(events: Sequence[tuple[Loss, int]], delta: float, *, cells: int = _C
     failure = _failure(counts)
     target = (delta - failure) / max(1 - failure, 1e-300) * (1 - 8 * ULP)
     if target > 0:
-        compose_at = max((side.epsilon(target) for side in _sides(counts, cells)), default=0.0)
-        best = min(best, compose_at * _UP)
+        composed = max((side.epsilon(target) for side in _sides(counts, cells)), default=0.0)
+        best = min(best, composed * _UP)
     return best
 
 
@@ -115,14 +116,14 @@ def profile(
     sides = _sides(counts, cells)
     points = np.asarray(epsilons, float)
 
-    def at(t: float) -> float:
+    def delta_at(t: float) -> float:
         """Return the delta of the composition at one epsilon t."""
         if t >= pure:
             return failure
         finite = max((side.delta(t) for side in sides), default=-math.expm1(min(t, 0.0)))
         return failure + (1 - failure) * finite * _UP
 
-    deltas = [at(float(t)) for t in points.ravel()]
+    deltas = [delta_at(float(t)) for t in points.ravel()]
     capped: Floats = np.minimum(np.array(deltas, float), 1.0).reshape(points.shape)
     return capped
 
@@ -168,10 +169,12 @@ def _failure(counts: dict[Loss, int]) -> float:
 
 
 class _Kind(NamedTuple):
-    curve: Curve
+    """One kind of loss in a composition, and how often it is used."""
+
+    curve: Curve  # its privacy curve in one direction
     uses: int
-    sketch: Atoms
-    pure: bool
+    sketch: Atoms  # a discrete loss distribution above it
+    pure: bool  # whether it has a pure epsilon
 
     def change(self, **changes: Any) -> Self:
         """Return a copy with some fields changed."""
@@ -194,7 +197,8 @@ class _Sum(NamedTuple):
         """Return the delta of the composition at the threshold t, and its derivative, which need
         not be exact.
 
-        It is E value(t - L) for the composed loss L.
+        It is E (1 - e**(t - L))+ for the composed loss L, with `value` in place of (1 - e**s)+ if
+        an adversary has moved. That expression is 0 for losses below t.
         """
         if self.value is None:
             first = int(np.searchsorted(self.x, t, side="right"))
@@ -236,10 +240,11 @@ def _length(n: int) -> int:
 
 
 def _window(kinds: Sequence[_Kind], theta: float) -> tuple[float, float, float]:
-    """Return the ends of a window that holds nearly all of the composed loss, and the variance of
-    that loss.
+    """Return the two ends of a window that holds nearly all of the composed loss, and the variance
+    of that loss.
 
-    The distribution is tilted by ``theta``. What lies outside is at most _LOST by Chernoff's bound.
+    The distribution is tilted: its probabilities are multiplied by e**(theta loss) and divided by
+    their sum. The probability outside the window is at most _LOST by Chernoff's bound.
     """
     mean = variance = 0.0
     for kind in kinds:
@@ -276,16 +281,17 @@ def _cumulant(kinds: Sequence[_Kind], theta: Floats) -> Floats:
 
 
 def _below(kinds: Sequence[_Kind], theta: float, low: float, variance: float) -> float:
-    """Return an upper bound, by Chernoff, on the probability that the composed loss lies below
-    ``low``.
+    """Return an upper bound, by Chernoff, on the probability that the tilted composed loss lies
+    below ``low``.
 
-    The distribution is tilted by ``theta``, and ``variance`` is that of the composed loss.
+    The tilt has the order ``theta``, and ``variance`` is that of the tilted loss.
     """
     if low <= sum(k.uses * float(k.sketch.at[0]) for k in kinds):
         return 0.0
-    s = _steps(kinds, variance)
+    steps = _steps(kinds, variance)
     here = float(_cumulant(kinds, np.array([theta]))[0])
-    return math.exp(min(0.0, float((_cumulant(kinds, theta - s) - here + s * low).min())))
+    # P[L < low] <= E exp(s (low - L)) for each s > 0, and the tilt divides by exp(here).
+    return math.exp(min(0.0, float((_cumulant(kinds, theta - steps) - here + steps * low).min())))
 
 
 def _compose(
@@ -294,8 +300,12 @@ def _compose(
     """Return the distribution of the sum of all losses, by FFT on a grid, rounded up.
 
     ``kinds`` are the losses with their uses, and ``theta`` is the order of the tilt. ``delta`` and
-    the epsilon ``scale`` say which errors would be seen. ``cells`` is the longest grid, and
-    ``tries`` is how often the window may be moved.
+    the epsilon ``scale`` say which errors would be seen. ``cells`` is the largest number of points
+    of the grid, and ``tries`` is how often the window may be moved.
+
+    The steps: choose a window and the step h of the grid; put each loss on the grid, tilt it, and
+    multiply its transform into the product; transform back; add the rounding errors, undo the tilt,
+    and bound what lies above the window.
     """
     low, high, variance = _window(kinds, theta)
     uses = sum(k.uses for k in kinds)
@@ -379,9 +389,10 @@ class _Plan(NamedTuple):
     def search(self, goal: Callable[[Floats, Floats], Floats]) -> tuple[float, float]:
         """Return the order that minimises ``goal``, roughly, and the minimum, rounded up.
 
-        ``goal(order, log moment)`` is a Renyi bound on epsilon or on log delta.
-
-        The moment is multiplied by a**a / (1 + a)**(1 + a), the maximum of e**(-a y) (1 - e**-y).
+        ``goal(orders, log_moments)`` is a Renyi bound on epsilon or on log delta, for an array of
+        orders a and the logs of E e**(a L) a**a / (1 + a)**(1 + a). The second factor is the
+        maximum of e**(-a y) (1 - e**-y). A coarse grid of orders is searched, and then two finer
+        ones about the best.
         """
         spans = [float(k.sketch.at[-1] - k.sketch.at[0]) * math.sqrt(k.uses) for k in self.kinds]
         spans += [reach * math.sqrt(count) for reach, count in self.ranges]
@@ -399,16 +410,17 @@ class _Plan(NamedTuple):
         return sum(k.uses * k.sketch.infinite for k in self.kinds)
 
     def compose_at(self, theta: float, delta: float, scale: float) -> _Sum | None:
-        """Return the composed distribution tilted to one order, with the game of the adversary if
-        there are choices.
+        """Return the distribution of the composed loss, computed with a tilt of the order
+        ``theta``.
 
+        If there are choices of bounded range, it holds the value of the adversary's game, too.
         ``delta`` and the epsilon ``scale`` say which errors would be seen. Return None if the game
         would take long.
         """
         total = _compose(self.kinds, theta, delta, scale, self.cells) if self.kinds else _NO_LOSS
         if not self.ranges:
             return total
-        # rounded, so that like questions share an iteration
+        # Rounded, so that similar questions share a cached game.
         value = adversary(
             self.ranges, 4.0 * math.floor(math.log(delta) / 4), 2.0 ** round(math.log2(theta))
         )
@@ -424,7 +436,11 @@ class _Plan(NamedTuple):
 
     def epsilon(self, target: float) -> float:
         """Return the least epsilon found at which the composition has a delta of at most
-        ``target``."""
+        ``target``.
+
+        It is the better of two bounds: Renyi's, at the best order, and that of the composed
+        distribution, computed with a tilt of that order.
+        """
         plan = self.cut(target)
         rest = target - plan.infinite()
         if rest <= 0:
@@ -438,10 +454,13 @@ class _Plan(NamedTuple):
         return best if total is None else min(best, _solve(total, target * (1 - 1e-10), best))
 
     def delta(self, t: float) -> float:
-        """Return the least delta found for the composition at the epsilon ``t``."""
+        """Return the least delta found for the composition at the epsilon ``t``.
+
+        It is the better of two bounds, as in `epsilon`. How rare a loss must be to count as
+        infinite depends on delta, so Renyi's bound is repeated while it falls.
+        """
         bound = 1.0
         for _ in range(5):
-            # cut by the best bound so far, as long as that helps
             plan, before = self.cut(bound), bound
             theta, best = plan.search(lambda a, moment: moment - a * t)
             bound = min(bound, math.exp(min(best, 0.0)) * (1 + 1e-12) + plan.infinite())
@@ -457,10 +476,9 @@ def _solve(total: _Sum, target: float, high: float) -> float:
     """Return the least epsilon in [0, high] at which a composed loss has a delta of at most
     ``target``.
 
-    It is right to 10 digits and on the safe side. It is inf if no epsilon is found.
-
-    Newton on log delta, which is nearly concave: from the right it then stays on the right.
-    Bisection where it fails.
+    It is right to 10 digits and on the safe side. It is inf if delta exceeds the target at
+    ``high``. The search is Newton's rule on log delta, from ``high`` downwards, and bisection if
+    that leaves the interval. The result is an epsilon ``t`` that was tried.
     """
     low, t = 0.0, high
     solution = math.inf
@@ -500,7 +518,9 @@ def _sides(counts: dict[Loss, int], cells: int) -> list[_Side]:
     """Return the compositions for both directions of the neighbours, or for one if all pairs are
     symmetric.
 
-    ``counts`` has the number of uses of each loss, and ``cells`` is the longest grid.
+    ``counts`` has the number of uses of each loss, and ``cells`` is the largest number of points of
+    a grid. Each side has a plan in which choices of bounded range count by a curve above any single
+    use. With several such choices it has a second plan, in which an adversary steers them.
     """
     if not counts:
         return []

@@ -66,7 +66,7 @@ _STEPS = 16  # levels an octave
 
 
 @lru_cache(maxsize=8192)
-def _at_level(kind: str, epsilon: float, level: int) -> float | None:
+def _cost_at_level(kind: str, epsilon: float, level: int) -> float | None:
     """Return the cost of a release at a step of the ladder of mu, 2**(level / 16), and cache it."""
     return _COSTS[kind](epsilon, 2.0 ** (level / _STEPS))
 
@@ -81,10 +81,11 @@ def after(kind: str, epsilon: float, mu: float) -> float | None:
 
     ``kind`` is "pure", "exponential" or "laplace". Return None if the release does not fit.
 
-    Formal guarantee: as `after_pure`, `after_exponential`, `after_laplace`. Costs are kept for a
-    ladder of mu and taken from the step below, since a cost certified at one mu is one at every
-    larger mu (theorem 4 of the page); where an event takes a good part of what remains, the step
-    below would be too dear and mu itself is used.
+    Formal guarantee: as `after_pure`, `after_exponential`, `after_laplace`.
+
+    A cost that is certified at one mu holds at every larger mu (theorem 4 of the page). So costs
+    are cached for a ladder of mu, 16 levels an octave, and that of the level below is taken. If the
+    release takes much of what remains, that would be too dear, and the cost is computed at mu.
     """
     if kind not in _KINDS:
         raise ValueError(f"kind must be 'pure', 'exponential' or 'laplace', got {kind!r}")
@@ -94,7 +95,7 @@ def after(kind: str, epsilon: float, mu: float) -> float | None:
     cost = None
     if mu > 4 * epsilon:
         level = math.floor(_STEPS * math.log2(min(mu, TOP)) * (1 - 1e-12) - 1e-9)
-        cost = _at_level(kind, epsilon, level)
+        cost = _cost_at_level(kind, epsilon, level)
     elif mu > epsilon / 2:  # less than that no event of either kind survives
         cost = _direct(kind, epsilon, mu)
     if cost is None or cost > mu * mu:
@@ -193,9 +194,10 @@ def after_curve(
 
 @dataclass(frozen=True, slots=True)
 class Bump:
-    """Privacy curve of an event less that of no event, U, with one pair a row.
+    """The function U of an event: its privacy curve less that of no event, for one pair a row.
 
-    It is smooth between consecutive edges and zero outside. The event is whatever is below one row.
+    It is smooth between consecutive edges and zero outside. The event may have the curve of any
+    row.
 
     `heights` are the values at the edges, and between them U is a combination of exp(s/2) and
     exp(-s/2); without heights it is the Laplace pair's, exp(-|s|/2) - exp(-epsilon/2).
@@ -215,10 +217,11 @@ class Bump:
         return float(np.max(np.abs(self.edges)))
 
     def nodes(self, steepness: float) -> tuple[Array, Array]:
-        """Return points and weights that integrate U times another function, by Gaussian
-        quadrature.
+        """Return points and weights, a row for each pair, that integrate U times another function.
 
-        ``steepness`` bounds the slope of the logarithm of that function.
+        The integral is about the sum of weight times function at the points, by Gaussian
+        quadrature. U is in the weights. ``steepness`` bounds the slope of the logarithm of the
+        other function, and so says how many points are needed.
         """
         width = np.diff(self.edges, axis=1)
         panels = max(1, math.ceil(float(width.max()) * (steepness + 1)))
@@ -240,15 +243,12 @@ class Bump:
 
 
 def two_points(epsilon: float) -> Bump:
-    """Return curves that cover every choice whose losses span epsilon, for the certificate of a
-    cost.
+    """Return the U of every choice whose losses lie in a range of length epsilon.
 
-    Each row is a pair with losses a and -b. A pair whose losses span epsilon is below one of them
-    or its reverse.
-
-    A pair with losses in [-b, a] is below the one with exactly these two, so each row takes the
-    largest a and b of its cell. Cells are fine where a is about b, which decides, and widen with
-    the distance.
+    Such a choice is dominated by a pair with two losses a and -b, a + b = epsilon, or its reverse.
+    The a from epsilon/2 to epsilon are divided into cells, with a row for each. A pair with losses
+    in [-b, a] is below the one with exactly these two, so each row takes the largest a and b of its
+    cell. Cells are fine where a is about b, since the costliest pairs are there.
     """
     shares, step = [0.0], 0.0
     while shares[-1] < 1:
@@ -271,7 +271,7 @@ def two_points(epsilon: float) -> Bump:
 def _below(p: Array, q: Array, mu: float, spare: float) -> bool:
     """Return whether the points (q, p) of a ROC curve lie below that of G(mu), up to ``spare``.
 
-    That means p <= Phi(mu + Phi**-1(q)) + spare for all of them.
+    That means p <= Phi(mu + Phi**-1(q)) + spare for all of them. ``slip`` covers rounding.
     """
     slip = 1e-15 * (2 + len(p))
     up = special.ndtr(mu + special.ndtri(np.clip(q - slip, 0.0, 1.0)))
@@ -279,8 +279,7 @@ def _below(p: Array, q: Array, mu: float, spare: float) -> bool:
 
 
 def atoms(losses: Array, masses: Array, symmetric: bool) -> Bump:
-    """Return the privacy curve of an event with finitely many losses, in the form that the
-    certificate of a cost needs.
+    """Return the U of an event with finitely many losses.
 
     ``masses`` are the probabilities of the ``losses`` under P. ``symmetric`` says that the reversed
     pair is the pair.
@@ -305,10 +304,9 @@ def atoms(losses: Array, masses: Array, symmetric: bool) -> Bump:
 
 
 def laplace(epsilon: float) -> Bump:
-    """Return the privacy curve of the Laplace pair in the form that the certificate of a cost
-    needs.
+    """Return the U of the Laplace pair.
 
-    It never claims to use up a budget exactly: `after_pure` decides that.
+    Its ``fits`` is never true: whether a release just uses up a budget is left to `after_pure`.
     """
 
     def fits(mu: float, spare: float) -> bool:
@@ -322,7 +320,10 @@ def laplace(epsilon: float) -> Bump:
 
 @dataclass(frozen=True, slots=True)
 class _Step:
-    """The inequality A <= B of an event at mu for one cost mu**2 - mu'**2."""
+    """The inequality A <= B of an event at mu for one cost mu**2 - mu'**2.
+
+    The docstring of this file has A and B. ``spare`` is a probability by which it may fail.
+    """
 
     event: Bump
     mu: float
@@ -352,18 +353,22 @@ class _Step:
         return largest
 
     def below(self, x: Array) -> tuple[Array, Array]:
-        """Return log B at these x >= 0, with what is to spare, and its derivative. It is the same
-        at -x."""
-        v, left = self.variance, math.sqrt(self.variance)
-        width = self.cost / (self.mu + left)
+        """Return log(B + S) at these x >= 0, and its derivative in x. Both are the same at -x.
+
+        S stands for the probability ``spare`` in the inequality. B is integrated by quadrature over
+        ``past``, s less mu', and both factors are kept as logarithms, so that nothing overflows.
+        """
+        v, left = self.variance, math.sqrt(self.variance)  # mu'**2 and mu'
+        width = self.cost / (self.mu + left)  # mu - mu', the length of the interval
+        # How much the exponent changes over the interval; with it grows the number of panels.
         swing = self.cost / 8 + float(x.max()) ** 2 * v / (self.mu * self.mu) * self.cost / 2
         folds = math.log(self.mu / left)
         panels = math.ceil(6 * folds + min(swing, 1e3) * (1 + 2 * folds)) + 1
-        # panels of equal ratio: the integrand is singular at 0 only
+        # The panels have ends of equal ratios, since the integrand is singular at 0 only.
         marks = left * np.expm1(np.arange(panels + 1) / panels * math.log1p(width / left))
         size = np.diff(marks)[:, None]
         past = marks[:-1, None] + size * (NODES + 1) / 2
-        grown = (past * (2 * left + past)).ravel()
+        grown = (past * (2 * left + past)).ravel()  # s**2 - mu'**2
         shift = v * grown / (v + grown)
         exponent = -grown / 8 + x[:, None] ** 2 / 2 * shift
         top = exponent.max(axis=1)
@@ -389,16 +394,17 @@ class _Step:
         return all(self.excess(side) <= 0 for side in self.sides)
 
     def excess(self, side: int) -> float:
-        """Return an upper bound on log A - log B over one side of the line, once its sign is clear.
+        """Return an upper bound on log A - log B over all x on one side of 0.
 
         ``side`` is 1 for x >= 0 and -1 for x <= 0. The inequality is certified if the bound is not
-        positive.
+        positive. Between the points of a grid, chords bound log A and tangents bound log B. Cells
+        are halved until the bound is close, or its sign is clear.
         """
         reach = float((side * self.event.edges).max())
         if reach <= 0:
             return -math.inf
-        # From an x on at which log B has a slope of `reach` that point decides: log A never has
-        # more. What is to spare grows steep soon, B alone only beyond the first of these.
+        # The slope of log A is at most `reach`. So the grid may end at an x at which log B is as
+        # steep. B alone is that steep at about `last`, and with something to spare earlier.
         last = reach / (self.cost * self.variance / (self.mu * self.mu))
         end = 1.02 * (min(last, reach / self.variance + 0.5) if self.spare > 0 else last)
         while float(self.below(np.array([end]))[1][0]) < reach * (1 + 1e-9):
@@ -429,11 +435,11 @@ class _Step:
 
 
 def _cells(x: Array, a: Array, b: Array, slope: Array) -> Array:
-    """Return the largest difference between log A and log B that is possible on each cell of the
-    grid.
+    """Return, for each cell of the grid ``x``, the largest possible difference of log A and log B.
 
-    ``a`` and ``b`` are their values at ``x``, and ``slope`` is the derivative of ``b``. The chord
-    of a is compared with the better of the two tangents of b.
+    ``a`` and ``b`` are their values at ``x``, and ``slope`` is the derivative of ``b``. Both are
+    convex, so the chord of a lies above it, and the two tangents of b below. The difference of
+    chord and larger tangent is largest where the tangents ``cross``.
     """
     width = np.diff(x)
     turn = slope[1:] - slope[:-1]
@@ -450,8 +456,9 @@ def _cells(x: Array, a: Array, b: Array, slope: Array) -> Array:
 def cost_of(event: Bump, mu: float, spare: float) -> float | None:
     """Return the least cost in mu squared that can be certified for an event at this mu.
 
-    ``spare`` is a probability that may be lost besides. The cost is mu**2 if nothing remains. It is
-    None if the event does not fit.
+    ``spare`` is a probability by which the event may exceed the budget. The cost is mu**2 if
+    nothing remains, and None if the event does not fit. The search first finds the least cost whose
+    inequality holds at x = 0, and raises it until it holds for all x.
     """
     whole = mu * mu
     # Below that remainder the integrands would need more panels than it is worth, and mu**2 - cost

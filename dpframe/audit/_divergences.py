@@ -56,6 +56,7 @@ def approximate_max_divergence(p: object, q: object, delta: object) -> float:
     (inf, -0.010050336)
     """
     d = _validate.delta(delta)
+    # Of the sets tried, ``above`` is P[S] and ``below`` is Q[S].
     pairs = [(a, b) for a, b in _pairs(p, q) if a]
     pairs.sort(key=lambda pair: pair[0] / pair[1] if pair[1] else math.inf, reverse=True)
     best, above, below = Fraction(0), Fraction(0), Fraction(0)

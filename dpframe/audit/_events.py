@@ -127,7 +127,11 @@ def _scores(
     names: list[str], frame_draws: object, neighbour_draws: object
 ) -> list[tuple[str, Score]]:
     """Return the functions of an answer whose thresholds an audit tries as events, each with its
-    name. The last is a likelihood ratio fitted to these draws."""
+    name.
+
+    They are the numbers of an answer, named by ``names``; the last bits of some; their sum; the
+    differences of neighbouring ones; and a likelihood ratio that is fitted to these draws.
+    """
     size = len(names)
     scores: list[tuple[str, Score]] = [(names[i], _column(i)) for i in range(min(size, _COLUMNS))]
     # Lengths, labels and whether something is there have no digits to look at, and no sum.
@@ -153,9 +157,13 @@ def _scores(
 
 
 def fit_likelihood_ratio(frame_draws: Any, neighbour_draws: Any) -> Score:
-    """Return a function that scores answers by their log-likelihood ratio between two sides.
-    Histograms estimate it, as if components were independent. Differences within chance are left
-    out."""
+    """Return a function that scores answers by how much more likely they are for the frame than for
+    its neighbour.
+
+    The score is a log-likelihood ratio. Histograms of the draws estimate it for each number of an
+    answer, as if numbers were independent, and the ratios are added. A ratio that chance may
+    explain counts as 0.
+    """
     tables = []
     for i in range(min(frame_draws.shape[1], _COMPONENTS)):
         a, b = (_clean(side[:, i]) for side in (frame_draws, neighbour_draws))
@@ -208,7 +216,13 @@ def find(
     frame_draws: Any, neighbour_draws: Any, shape: AnswerShape, delta: float, score: Score | None
 ) -> Event:
     """Return the event that shows the largest privacy loss on these draws, in either direction.
-    ``score`` is a user's function of answers; without one, many functions are tried."""
+
+    An event is a statement about an answer, such as "its score is at least 3". The draws are
+    answers for the frame and for its neighbour, and ``shape`` tells how they are read. Each of many
+    thresholds is tried for each score, with the relations >=, <= and ==. ``delta`` is that of the
+    claimed guarantee. ``score`` is a user's function of answers; without one, many functions are
+    tried. Labels are ranked, so that an event is a set of labels.
+    """
     labels: list[Any] = []
     if score is not None:
         candidates = [("score", score)]
@@ -254,13 +268,13 @@ def find(
                             score is not None,
                         )
     if labels and math.isfinite(event.threshold):
-        at = int(event.threshold)
+        rank = int(event.threshold)
         chosen = (
-            labels[at : at + 1]
+            labels[rank : rank + 1]
             if event.relation == "=="
-            else labels[at:]
+            else labels[rank:]
             if event.relation == ">="
-            else labels[: at + 1]
+            else labels[: rank + 1]
         )
         inside = frozenset(chosen)
 

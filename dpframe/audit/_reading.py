@@ -42,10 +42,12 @@ ABSENT = _Absent()
 
 @dataclass(frozen=True)
 class AnswerShape:
-    """The shape of draws: rows of `numbers` numbers, or labels if ``numbers`` is None.
+    """The shape of the answers that an audit draws: rows of `numbers` numbers, or labels if
+    ``numbers`` is None.
 
-    ``places`` are all cells that were seen, in order; ``varying`` those that some draws lack;
-    ``codes`` numbers the labels of a cell, in answers that have numbers elsewhere.
+    A path leads to one cell of an answer. ``places`` are the paths of all cells that were seen, in
+    order; ``varying`` are those that some draws lack. ``codes`` numbers the labels of a cell, in
+    answers that have numbers elsewhere.
     """
 
     numbers: int | None
@@ -56,8 +58,11 @@ class AnswerShape:
 
     @staticmethod
     def of(draws: Sequence[object]) -> AnswerShape:
-        """Return how to read answers as rows of numbers or as labels. The draws are those of *both*
-        frames, so that a label of either is known."""
+        """Return how to read answers as rows of numbers or as labels.
+
+        The draws are those of *both* frames, so that a label of either is known. Answers are labels
+        if they have no number, or a single cell that is sometimes a label.
+        """
         rows = [cells(draw) for draw in draws]
         counts: Counter[Path] = Counter()
         for row in rows:
@@ -105,8 +110,11 @@ class AnswerShape:
         )
 
     def _numbers(self, row: dict[Path, Any]) -> list[float]:
-        """Return one answer as a row of numbers, with NaN where it does not match the expected
-        shape."""
+        """Return one answer as a row of numbers, with NaN where it does not match the shape.
+
+        The columns are those that `names` names: for each varying cell whether it is there, the
+        length of the answer if it varies, the cells, and the numbers of labels.
+        """
         assert self.numbers is not None
         if self.regular:
             # A later draw that is no such row of numbers is an answer like any other: it is read as
@@ -128,8 +136,11 @@ class AnswerShape:
         return numbers
 
     def names(self) -> list[str]:
-        """Return a name for each column of numbers, such as ``answer[2]``, made of labels if
-        answers have them."""
+        """Return a name for each column of numbers that `read` returns, such as ``answer[2]``.
+
+        If answers have labels or their cells vary, there is a column for each varying cell (whether
+        it is there), the length of the answer if it varies, each cell, and the number of its label.
+        """
         if self.regular and not self.places:
             return (
                 [f"answer[{i}]" for i in range(self.numbers or 0)]

@@ -421,38 +421,37 @@ def _compare(
     ends: Sequence[tuple[object, Exception | None]],
 ) -> tuple[tuple[Step, ...], tuple[str, ...]]:
     """Return the comparisons of two recorded runs, call by call, and the list of problems found.
-    ``ends`` has the answer and the error of each run."""
+
+    A call adds noise to exact integers. A comparison tells by how much these moved between the two
+    frames, and how much the plan allows. ``ends`` has the answer and the error of each run. An
+    error that both runs raise is raised.
+    """
     (first_answer, first_error), (second_answer, second_error) = ends
     if first_error is not None and repr(first_error) == repr(second_error):
         raise first_error
     steps, problems = [], []
-    for a, b in zip(first_run, second_run, strict=False):
-        if a.plan != b.plan:
+    for first, second in zip(first_run, second_run, strict=False):
+        question = first.plan.question
+        if first.plan != second.plan:
             problems.append(
-                f"the two frames lead to different plans: {a.plan.question} and {b.plan.question}"
+                f"the two frames lead to different plans: {question} and {second.plan.question}"
             )
             break
-        if list(map(_shape_of, a.calls)) != list(map(_shape_of, b.calls)):
-            problems.append(
-                f"{a.plan.question}: the shape of what was released depends on the frame"
-            )
+        if list(map(_shape_of, first.calls)) != list(map(_shape_of, second.calls)):
+            problems.append(f"{question}: the shape of what was released depends on the frame")
             break
-        for x, y in zip(a.calls, b.calls, strict=True):
-            part = a.plan.parts[x.part]
+        for one, other in zip(first.calls, second.calls, strict=True):
+            part = first.plan.parts[one.part]
             norm = part.noise.norm
-            allowed, moved = (
-                norm.choose_distance(part.l1, part.l2_squared),
-                norm.distance(measure_move(x, y)),
-            )
-            step = Step(
-                a.plan.question, part.statistic, part.noise.name, norm.exact, moved, allowed
-            )
+            allowed = norm.choose_distance(part.l1, part.l2_squared)
+            moved = norm.distance(measure_move(one, other))
+            step = Step(question, part.statistic, part.noise.name, norm.exact, moved, allowed)
             steps.append(step)
             if not step.holds:
                 problems.append(
                     f"{step.question}: {step.statistic}: moved by {moved}, and {allowed} is declared ({norm.exact})"
                 )
-        problems += find_underpriced_noise(a)
+        problems += find_underpriced_noise(first)
     if len(first_run) != len(second_run) and not problems:
         problems.append(
             f"the two frames lead to different numbers of questions, {len(first_run)} and {len(second_run)}"

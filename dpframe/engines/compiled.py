@@ -80,8 +80,9 @@ def sum_people(
 
     A primitive is a sum that was asked for, such as a number of rows or powers of a column. Those
     that are missing from the result need the slower sums of `dpframe.engines.person_sums`.
-    ``buckets`` has one more than the group of each row, 0 for no group; None is one group of all
-    rows. A person counts with at most ``limit`` rows in a group, and in at most ``most`` groups.
+    ``people`` has the person of each row. ``buckets`` has one more than the group of each row, 0
+    for no group; None is one group of all rows. A person counts with at most ``limit`` rows in a
+    group, and in at most ``most`` groups.
     """
     groups = scope.groups
     values = {p: one for p in primitives if (one := find_values(p, read)) is not None}
@@ -237,9 +238,10 @@ class SortedRows:
         cells = np.empty((int(counts.sum()), 2 + len(self._values)), np.int32)
 
         def place_share(one: tuple[int, slice]) -> None:
-            """Write the rows of one thread's share to their places.
+            """Write the rows of one thread's share to their places in the sorted ``cells``.
 
-            ``one`` has the number of the thread and its rows.
+            ``one`` has the number of the thread and its rows. ``following`` has the next free
+            place of each part of the people, for each thread.
             """
             values = np.empty((len(self._values), SIZES.block))
             for rows in split_blocks(one[1]):

@@ -314,9 +314,10 @@ def _compare_numbers(op: str, left: Array, right: Array) -> Array:
 
 
 def _compare_times(op: str, left: Array, right: Array) -> Array:
-    """Return in which rows two columns of times compare, exactly for different resolutions.
+    """Return a mask of the rows where ``left op right`` holds, for two columns of times.
 
-    The finer one is divided, since multiplying the coarser one could overflow.
+    It is exact for different resolutions. The finer one is divided, since multiplying the coarser
+    one could overflow. ``order`` is -1, 0 or 1 as the left time is before, at or after the right.
     """
     a, b = left.view(np.int64), right.view(np.int64)
     ratio = TICKS[unit_of(right)] // TICKS[unit_of(left)]

@@ -202,10 +202,14 @@ def bin_buckets(edges: tuple[float, ...]) -> Finder:
     breaks = np.asarray(edges, dtype=np.float64)
     table = _bin_table(breaks)
     in_order = table is not None and np.array_equal(table[:-2], np.arange(len(table) - 2))
-    error = _unevenness(breaks)
+    error = _bound_unevenness(breaks)
 
     def buckets(vector: Vector) -> Buckets:
-        """Return one more than the bin of each number in a column, 0 for no bin and for null."""
+        """Return one more than the bin of each number in a column, 0 for no bin and for null.
+
+        Whole numbers are looked up in ``table``, if the edges are near enough for one. If each is a
+        bin of its own (``in_order``), a subtraction will do. Doubles are compared with ``breaks``.
+        """
         values = vector.values.view(np.int8) if vector.values.dtype == bool else vector.values
         if values.dtype.kind in "iu" and table is not None:
             low = int(np.ceil(breaks[0]))
@@ -213,7 +217,7 @@ def bin_buckets(edges: tuple[float, ...]) -> Finder:
             if found is None:
                 found = find_in_table(values, low, table)
         else:
-            found = _numbers_in_bins(values.astype(np.float64, copy=False), breaks, error)
+            found = _find_bins(values.astype(np.float64, copy=False), breaks, error)
         missing = vector.null
         return found if missing is None else np.where(missing, 0, found)
 
@@ -234,15 +238,16 @@ def _bin_table(breaks: NDArray[np.float64]) -> Buckets | None:
         return None
     numbers = np.arange(np.ceil(low), np.floor(high) + 1)
     table = np.zeros(len(numbers) + 2, dtype=np.min_scalar_type(len(breaks)))
-    table[1:-1] = _numbers_in_bins(numbers, breaks, None)
+    table[1:-1] = _find_bins(numbers, breaks, None)
     return table
 
 
 def _subtract_first(values: Array, low: int, table: Buckets) -> Buckets | None:
     """Return one more than the bin of each whole number, where each number is a bin of its own.
 
-    ``low`` is the least number that is a bin. ``table`` has one more than the bin of each number,
-    and gives the dtype. The result is None if a number is in no bin.
+    A subtraction finds the bin. ``low`` is the least number that is a bin. ``table`` is that of
+    `_bin_table`: it tells how many bins there are, and has the dtype of the result. The result is
+    None if a number is in no bin.
     """
     first = low - 1
     unsigned = 0 <= low <= 1 and values.itemsize >= 4
@@ -258,7 +263,9 @@ def _subtract_first(values: Array, low: int, table: Buckets) -> Buckets | None:
     return found
 
 
-def _position(values: NDArray[np.float64], breaks: NDArray[np.float64]) -> NDArray[np.float64]:
+def _compute_positions(
+    values: NDArray[np.float64], breaks: NDArray[np.float64]
+) -> NDArray[np.float64]:
     """Return one more than where each value lies between the edges, as if these were evenly spaced.
 
     ``breaks`` has the edges of the bins. With even edges the whole part is one more than the bin. A
@@ -272,28 +279,30 @@ def _position(values: NDArray[np.float64], breaks: NDArray[np.float64]) -> NDArr
         return np.asarray(np.clip(found, 0.0, bins + 1.0, out=found))
 
 
-def _unevenness(breaks: NDArray[np.float64]) -> float | None:
+def _bound_unevenness(breaks: NDArray[np.float64]) -> float | None:
     """Return how far at most an edge is from where it would be between evenly spaced edges.
 
     ``breaks`` has the edges of the bins. The unit is the width of a bin. The result is None if the
     edges are too uneven to find a bin by arithmetic.
     """
     with np.errstate(all="ignore"):
-        error = float(np.abs(_position(breaks, breaks) - np.arange(1, len(breaks) + 1)).max())
+        error = float(
+            np.abs(_compute_positions(breaks, breaks) - np.arange(1, len(breaks) + 1)).max()
+        )
     return error + 2.0**-30 if error < 0.125 else None
 
 
-def _numbers_in_bins(
+def _find_bins(
     values: NDArray[np.float64], breaks: NDArray[np.float64], error: float | None
 ) -> Buckets:
     """Return one more than the bin of each number, 0 for a number in no bin and for NaN.
 
     ``breaks`` has the edges of the bins. ``error`` bounds how unevenly these are spaced, as
-    `_unevenness` does; None means that bisection is needed.
+    `_bound_unevenness` does; None means that bisection is needed.
     """
     bins = len(breaks) - 1
     if error is not None:
-        return _by_position(values, breaks, error)
+        return _find_bins_by_position(values, breaks, error)
     buckets = np.asarray(
         np.searchsorted(breaks, values, side="right")
     )  # NaN sorts after everything
@@ -302,7 +311,9 @@ def _numbers_in_bins(
     return buckets
 
 
-def _by_position(values: NDArray[np.float64], breaks: NDArray[np.float64], error: float) -> Buckets:
+def _find_bins_by_position(
+    values: NDArray[np.float64], breaks: NDArray[np.float64], error: float
+) -> Buckets:
     """Return one more than the bin of each number between evenly spaced edges, 0 for no bin.
 
     The position decides, and near an edge the edges themselves. A position is made by a
@@ -312,7 +323,7 @@ def _by_position(values: NDArray[np.float64], breaks: NDArray[np.float64], error
     from every whole number lies in the bin of its value.
     """
     bins = len(breaks) - 1
-    placed = _position(values, breaks)
+    placed = _compute_positions(values, breaks)
     with np.errstate(all="ignore"):  # of a NaN there is no whole number
         found = placed.astype(np.min_scalar_type(bins + 1))
     edge = np.rint(placed)
@@ -420,16 +431,17 @@ def time_buckets(periods: Periods) -> Finder:
     def prepare_for_unit(unit: str) -> tuple[int, NDArray[np.int64], int, int]:
         """Return the edges of the periods in ticks of a unit such as "ns".
 
-        The result has the number of edges before all ticks, the other edges, and the first and the
-        last tick that count.
+        The result has four parts: how many edges lie before the range of 64 bits, the edges within
+        it, and the first and the last tick that the declared range of times has.
         """
         per_second, given = TICKS[unit], TICKS[periods.unit]
-        # left: t >= e is t >= ceil(e). right: t > e is t > floor(e).
-        up = periods.side == "left"
+        # Edges are rounded to ticks. With side "left", t >= e is t >= ceil(e). With "right", t > e
+        # is t > floor(e).
+        round_up = periods.side == "left"
         edges, passed = periods.edges, 0
         if per_second != given:
             exact = [int(e) * per_second for e in edges]
-            whole = [-(-e // given) if up else e // given for e in exact]
+            whole = [-(-e // given) if round_up else e // given for e in exact]
             passed = sum(e < _LEAST for e in whole)
             edges = np.array([e for e in whole if _LEAST <= e <= _MOST], dtype=np.int64)
         (low, low_unit), (high, high_unit) = periods.lower, periods.upper
@@ -438,7 +450,11 @@ def time_buckets(periods: Periods) -> Finder:
         return passed, edges, first, last
 
     def buckets(vector: Vector) -> Buckets:
-        """Return one more than the period that each time of a column falls in, 0 for no period."""
+        """Return one more than the period that each time of a column falls in, 0 for no period.
+
+        ``passed`` edges lie before all times, so they are added to the number of edges that a
+        search finds before a time.
+        """
         unit = unit_of(vector.values)
         if unit not in ready:
             ready[unit] = prepare_for_unit(unit)

@@ -69,10 +69,10 @@ class KeyCodes(NamedTuple):
 
 
 def number_keys(vector: Vector) -> KeyCodes:
-    """Return the key of each cell in a column, with keys numbered in the order of their values.
+    """Return the number of each cell's key in a column, and the texts of all keys that occur.
 
-    It is called to find keys that nobody listed. A null has no key, nor does a cell that cannot be
-    one.
+    Keys are numbered in the order of their values. It is called to find keys that nobody listed. A
+    null has no key, nor does a cell that cannot be one.
     """
     if vector.categories is not None:
         texts = texts_of(vector.categories.tolist())
@@ -112,7 +112,10 @@ def _of_range(values: Array, low: int, high: int) -> KeyCodes:
     first = np.array(low % 2**64, dtype=np.uint64).astype(codes.dtype)
 
     def fill(share: slice) -> NDArray[np.bool_]:
-        """Write the codes of a share of the rows, and return which codes occur in it."""
+        """Write the codes of a share of the rows, and return which codes occur in it.
+
+        A code is a value less ``low``, the least value of the column.
+        """
         there = np.zeros(size, dtype=bool)
         for rows in split_blocks(share):
             own = codes[rows]
@@ -143,11 +146,10 @@ def _make_key_codes(codes: Array, places: object, texts: list[str]) -> KeyCodes:
 def images(
     expr: Expr, columns: Sequence[Column], listed: Sequence[Sequence[object]]
 ) -> tuple[Any, ...]:
-    """Return all values that an expression can give for the listed values of its columns.
+    """Return all values that an expression can give for the listed values of its columns, in order.
 
-    ``listed`` has the public keys of each of the ``columns``. Every combination of them is
-    computed. The constants that the expression gives itself are among the results. No frame is
-    read.
+    ``listed`` has the public keys of each of the ``columns``. The expression is computed for every
+    combination of them. The constants in its branches are among the results, too. No frame is read.
     """
     rows = list(product(*listed))
     vectors = {

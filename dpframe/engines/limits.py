@@ -66,10 +66,12 @@ def within_groups(
 ) -> NDArray[np.bool_] | None:
     """Return which (person, group) pairs count when a person may be in at most ``limit`` groups.
 
-    The result is a mask of the pairs; None if all count. Pairs of one person stand together.
-    ``key`` seeds the hashes that choose among a person's groups. The number of a listed group is
-    its place in the list. The places of unlisted groups depend on other people's values. So the
-    numbers of their own values are given as ``labels``; of their places only the order counts.
+    The result is a mask of the pairs; None if all count. Pairs of one person stand together. Among
+    a person's groups the ``limit`` with the smallest hashes count, and ``key`` seeds the hashes.
+
+    A hash is made of a number of the person and a number of the group. For a listed group that is
+    its place in the list. The places of groups that nobody listed depend on other people's values,
+    so for them ``labels()`` returns numbers that depend on the group's own values alone.
     """
     counts = np.bincount(pairs.person)
     over = np.flatnonzero(counts > limit)
@@ -78,7 +80,7 @@ def within_groups(
     numbers, places = people.numbers(over), None if labels is None else labels()
     if pairs.table:
         rank = _ranks(pairs.person, pairs.group, numbers, key, places)
-        return _smallest_of_table(pairs, rank, people.size, limit)
+        return _choose_in_table(pairs, rank, people.size, limit)
     many = counts[pairs.person] > limit
     chosen = np.flatnonzero(many)
     person = pairs.person[chosen]
@@ -86,6 +88,7 @@ def within_groups(
     starts = np.flatnonzero(np.r_[True, person[1:] != person[:-1]])
     lengths = np.diff(np.r_[starts, len(person)])
     keep = np.ones(len(many), dtype=bool)
+    # A table with a row for each person who has too many groups, some people at a time.
     width = int(lengths.max())
     step = max(1, SIZES.people_cells // width)
     for first in range(0, len(starts), step):
@@ -124,7 +127,7 @@ def _ranks(
     return rank
 
 
-def _smallest_of_table(
+def _choose_in_table(
     pairs: Pairs, rank: NDArray[np.uint64], people: int, limit: int
 ) -> NDArray[np.bool_]:
     """Return which pairs count, as `within_groups` does, for pairs that form a table.
@@ -162,13 +165,13 @@ class Bound:
     def rows(self) -> Integers:
         """Return the rows of each group, where a person counts with at most the limit of rows."""
         return np.asarray(
-            self._add_over_people(lambda at, rows: [np.minimum(rows, self._limit)])[0]
+            self._add_over_people(lambda places, rows: [np.minimum(rows, self._limit)])[0]
         )
 
     def people(self) -> Integers:
         """Return how many people count in each group."""
         return np.asarray(
-            self._add_over_people(lambda at, rows: [np.ones(len(rows), dtype=np.int64)])[0]
+            self._add_over_people(lambda places, rows: [np.ones(len(rows), dtype=np.int64)])[0]
         )
 
     def count(self, true: NDArray[np.bool_]) -> Integers:
@@ -178,17 +181,20 @@ class Bound:
         """
         counts = np.bincount(self._pairs.of_row[true], minlength=self._pairs.size)
         return np.asarray(
-            self._add_over_people(lambda at, rows: [np.minimum(counts[at], self._limit)])[0]
+            self._add_over_people(lambda places, rows: [np.minimum(counts[places], self._limit)])[0]
         )
 
     def powers(self, values: Iterable[NDArray[np.float64]], degree: int, width: int) -> Integers:
-        """Return the sums of a**0 .. a**degree of values 0 <= a <= width, by group.
+        """Return the sums of a**0 .. a**degree of values 0 <= a <= width, by group: an array with a
+        row for each power.
 
-        Each person counts within the contribution limits. Values come in blocks of any size, row by
-        row; NaN is no value. Rounding may leave moments just outside of what any values can have.
-        Then a person would reach further than their rows. So each moment is moved back until no sum
+        Each person counts within the contribution limits: the sums of more values than the limit
+        are scaled down. Values come in blocks of any size, row by row; NaN is no value.
+
+        Rounding may leave a person's sums just outside of what any values can have. Then the person
+        would move the release by more than their rows may. So each sum is moved back until no sum
         of a**k * (W - a)**r is negative, where W is the width. That is 0 <= s1 <= W s0, where it is
-        already, 2 W s1 - W**2 s0 <= s2 <= W s1, and so on. If no higher moment is in reach, the
+        already, 2 W s1 - W**2 s0 <= s2 <= W s1, and so on. If no higher sum can satisfy this, the
         person's values count as if all were their mean (docs/guarantees/people.md).
         """
         missing, *sums = (np.zeros(self._pairs.size, dtype=np.int64) for _ in range(degree + 1))
@@ -204,13 +210,13 @@ class Bound:
                 power = power * a if k else a
                 np.add.at(total, pair, power.astype(np.int64))
 
-        def of_pairs(at: Any, rows: Places) -> list[Places]:
+        def bound_powers(places: Any, rows: Places) -> list[Places]:
             """Return the bounded sums of powers of some (person, group) pairs, from the power 0 on.
 
-            ``at`` has the places of these pairs in the totals, and ``rows`` the number of rows of
-            each pair.
+            ``places`` are the indices of these pairs in the totals, and ``rows`` the number of rows
+            of each pair.
             """
-            values = rows if full else rows - missing[at]
+            values = rows if full else rows - missing[places]
             count = np.minimum(values, self._limit)
             moments = [count]
             mixed = [count]  # the sums of a**k * (W - a)**r with k + r the degree so far
@@ -223,7 +229,7 @@ class Bound:
                     without.append(width * one - without[-1])
                 least = reduce(np.maximum, [-one for one in without[::2]])
                 most = reduce(np.minimum, without[1::2])
-                s = np.clip(self._scale_totals(total[at], values), least, most)
+                s = np.clip(self._scale_totals(total[places], values), least, most)
                 missed |= least > most
                 mixed = [one - s if i % 2 else one + s for i, one in enumerate(without)][::-1]
                 moments.append(s)
@@ -235,7 +241,7 @@ class Bound:
                     moments[k][missed] = count[missed] * mean**k
             return moments
 
-        return self._add_over_people(of_pairs)
+        return self._add_over_people(bound_powers)
 
     def products(
         self,
@@ -257,23 +263,26 @@ class Bound:
             for total, values in zip(totals, (np.ones(len(own)), x, y, x * y), strict=True):
                 np.add.at(total, own, values.astype(np.int64))
 
-        def of_pairs(at: Any, rows: Places) -> list[Places]:
+        def bound_products(places: Any, rows: Places) -> list[Places]:
             """Return the bounded count and sums of a, b and a * b of some (person, group) pairs.
 
-            ``at`` has the places of these pairs in the totals.
+            ``places`` are the indices of these pairs in the totals.
             """
-            count = np.minimum(both[at], self._limit)
-            first, second, mixed = (self._scale_totals(total[at], both[at]) for total in sums)
+            own = both[places]
+            count = np.minimum(own, self._limit)
+            first, second, mixed = (self._scale_totals(total[places], own) for total in sums)
             least = np.maximum(0, other * first + width * second - width * other * count)
             mixed = np.clip(mixed, least, np.minimum(other * first, width * second))
             return [count, first, second, mixed]
 
-        return self._add_over_people(of_pairs)
+        return self._add_over_people(bound_products)
 
-    def _add_over_people(self, of_pairs: Callable[[Any, Places], list[Places]]) -> Integers:
-        """Return sums over people, by group, of what each (person, group) pair counts for.
+    def _add_over_people(self, count_pairs: Callable[[Any, Places], list[Places]]) -> Integers:
+        """Return sums over people, by group, of what each (person, group) pair counts for: an array
+        with a row for each kind of sum.
 
-        ``of_pairs(places, rows)`` returns it for some pairs, given their places and their rows. As
+        ``count_pairs(places, rows)`` returns what some pairs count for, an array for each kind. It
+        gets their indices in arrays that have an entry for each pair, and their numbers of rows. As
         many pairs are handled at a time as fit into the processor's cache.
         """
         pairs, n = self._pairs, len(self._pairs.rows)
@@ -282,8 +291,9 @@ class Bound:
         for start in range(0, max(n, 1), step):
             some = slice(start, min(start + step, n))
             rows = pairs.rows[some].astype(np.int64, copy=False)
-            at = some if pairs.places is None else pairs.places[some]
-            found = found + np.stack([self._sum_by_group(one, some) for one in of_pairs(at, rows)])
+            places = some if pairs.places is None else pairs.places[some]
+            counted = count_pairs(places, rows)
+            found = found + np.stack([self._sum_by_group(one, some) for one in counted])
         return found
 
     def _blocks(
@@ -334,30 +344,31 @@ class Bound:
 # Single values ---------------------------------------------------------------------------------------------
 
 
-def at_points(
+def count_at_points(
     pairs: Pairs,
     kept: NDArray[np.bool_] | None,
     people: People,
     limit: int,
     groups: int,
-    at: Places,
+    places: Places,
     points: int,
     key: bytes,
     drawn: bool = False,
 ) -> Integers:
     """Count the values at each point of a grid, by group, within the contribution limits.
 
-    ``at`` has the point of each row's value, below 0 for no value. ``kept`` is a mask of the
+    ``places`` has the point of each row's value, below 0 for no value. ``kept`` is a mask of the
     (person, group) pairs that count; None if all do. Of each pair at most ``limit`` values count,
-    evenly spread over their order. If ``drawn``, one value of each person and group counts, which
-    their hash draws. The result has a row for each of the ``points`` and a column for each group.
+    evenly spread over their order. With ``drawn``, one value of each pair counts, which a hash
+    draws. ``people`` has the number of each person for the hash, and ``key`` seeds it. The result
+    has a row for each of the ``points`` and a column for each group.
     """
-    some = at >= 0
+    some = places >= 0
     if kept is not None:
         stays = np.zeros(pairs.size, dtype=bool)
         stays[pairs.at] = kept
         some &= stays[pairs.of_row]
-    pair, at = pairs.of_row[some], at[some]
+    pair, at = pairs.of_row[some], places[some]  # of each value: its pair and its point
     counts = np.bincount(pair, minlength=pairs.size)
     many = counts > limit
     if many.any():
@@ -371,8 +382,9 @@ def at_points(
         place[pairs.at] = np.arange(len(pairs.person))
         person, group = pairs.person[place[chosen]], pairs.group[place[chosen]]
         coin = Draw(key).ranks(people.numbers(person)[person], group.astype(np.int64))
-        k = counts[chosen]
-        picked = wide[np.cumsum(k) - k + coin % k if drawn else _middles(k, limit, coin)]
+        own = counts[chosen]
+        starts = np.cumsum(own) - own  # where the sorted values of each such pair begin
+        picked = wide[starts + coin % own if drawn else _middles(own, limit, coin)]
         pair = np.concatenate([pair[~over], chosen[picked // points]])
         at = np.concatenate([at[~over], picked % points])
     if groups > 1:
@@ -383,10 +395,12 @@ def at_points(
 
 
 def _middles(counts: Places, limit: int, coins: Places) -> Places:
-    """Return the places of the values that count: the middle of each of `limit` equal parts.
+    """Return the places of the values that count for pairs with too many: `limit` of each pair,
+    evenly spread.
 
-    ``counts`` has the number of sorted values of each person and group, which stand one after the
-    other. A middle between two values is the upper one and the lower one by turns. A coin says
+    The sorted values of all pairs stand one after the other, and ``counts`` has their number for
+    each pair. They are divided into `limit` equal parts, and the middle of each part is taken. A
+    middle between two values is the upper one and the lower one by turns. The pair's coin says
     which comes first, since always the upper one would shift every quantile.
     """
     starts = np.cumsum(counts) - counts
@@ -396,11 +410,12 @@ def _middles(counts: Places, limit: int, coins: Places) -> Places:
     return np.asarray((starts[:, None] + ranks).ravel())
 
 
-def by_size(pairs: Pairs, of: str, bins: int) -> Integers:
+def count_people_by_size(pairs: Pairs, of: str, bins: int) -> Integers:
     """Count people by the size of their contribution, in bins that double: up to 1, 2, 4 and so on.
 
     With ``of="groups"`` the size is the number of a person's groups. Otherwise it is the number of
-    rows in the person's largest group. The last of the ``bins`` has all larger sizes.
+    rows in the person's largest group. The last of the ``bins`` has all larger sizes. The result is
+    an array with a row for each bin and one column.
     """
     starts = np.flatnonzero(np.r_[True, pairs.person[1:] != pairs.person[:-1]])[: len(pairs.person)]
     if of == "groups":
@@ -414,7 +429,7 @@ def by_size(pairs: Pairs, of: str, bins: int) -> Integers:
 # Distinct values -------------------------------------------------------------------------------------------
 
 
-def distinct_pairs(
+def list_distinct_pairs(
     values: Vector,
     asked: NDArray[np.bool_] | None,
     buckets: Buckets | None,
@@ -422,11 +437,13 @@ def distinct_pairs(
     limit: int,
     key: bytes,
 ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """Return the distinct (group, value) pairs that count: the group and a row of each.
+    """Return the distinct (group, value) pairs that count: the group of each, and the index of a
+    row with its value.
 
     ``asked`` is a mask of the rows that pass the filter; None if all do. ``buckets`` has one more
-    than the group of each row, 0 for no group; None is one group. With ``people``, each names at
-    most ``limit`` pairs, those with the smallest hashes keyed by ``key``. Without, all pairs count.
+    than the group of each row, 0 for no group; None is one group. Without ``people`` all pairs
+    count. With them each person contributes at most ``limit`` pairs, those with the smallest
+    hashes, and pairs of nobody do not count. ``key`` seeds the hashes.
     """
     codes, known = encode_values(values)
     size = len(known)
@@ -456,8 +473,8 @@ def distinct_pairs(
 def smallest(person: Codes, rank: Array, limit: int) -> NDArray[np.bool_]:
     """Return a mask of the entries whose ranks are among the ``limit`` smallest of their person.
 
-    ``person`` and ``rank`` have the person and the rank of each entry. Entries equal to the next
-    larger one are left out, so there may be fewer.
+    ``person`` and ``rank`` have the person and the rank of each entry. Of a person with more
+    entries, those below the next larger rank are kept. So with equal ranks there may be fewer.
     """
     kept = np.ones(len(person), dtype=bool)
     many = np.bincount(person)[person] > limit if len(person) else kept

@@ -21,7 +21,7 @@ from dpframe._statistics.engine import PEOPLE, RowSlice, Scope, Sketches, Texts
 from dpframe.engines.fingerprints import sketches
 from dpframe.engines.groups import GroupFinder
 from dpframe.engines.keys import KeyCodes, Occurring, combine_keys, number_keys
-from dpframe.engines.limits import distinct_pairs
+from dpframe.engines.limits import list_distinct_pairs
 from dpframe.engines.people import widen
 from dpframe.engines.person_sums import PairFinder, sum_people
 from dpframe.engines.reading import FrameReader, QuestionReader
@@ -49,7 +49,6 @@ class PandasEngine:
     def __len__(self) -> int:
         return self.table.rows
 
-    @np.errstate(all="ignore")  # no warning may tell of a value, whatever the caller has set
     def reduce(
         self, query: Scope, primitives: set[Primitive], unit: Unit = ROWS
     ) -> dict[Primitive, Integers]:
@@ -60,12 +59,11 @@ class PandasEngine:
         """
         if self.table.within is not None:
             self.table.within.trim()
-        found: dict[Primitive, Integers] = {
-            p: self._count_distinct(p.expr, query, unit)
-            for p in primitives
-            if isinstance(p, Distincts)
-        }
-        sums = primitives - found.keys()
+        found: dict[Primitive, Integers] = {}
+        for p in primitives:
+            if isinstance(p, Distincts):
+                found[p] = self._count_distinct(p.expr, query, unit)
+        sums = primitives - found.keys() if found else primitives
         if sums and unit.people:
             found |= sum_people(self.table, self.groups, self._pairs, query, sums, unit)
         elif sums:
@@ -156,7 +154,9 @@ class PandasEngine:
         asked = None if query.where is None else read.select_all(query.where)
         people = self.table.find_people(unit.people) if unit.people else None
         buckets = self.groups.find_buckets(query.by)
-        pairs = distinct_pairs(values, asked, buckets, people, unit.groups or 0, self.table.key)
+        pairs = list_distinct_pairs(
+            values, asked, buckets, people, unit.groups or 0, self.table.key
+        )
         return *pairs, values
 
     def close(self) -> None:

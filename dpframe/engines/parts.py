@@ -218,10 +218,11 @@ class PartsEngine:
     def _values(
         self, p: Distincts, scope: Scope, unit: Unit, share: int, shares: int
     ) -> pd.DataFrame | None:
-        """Return the distinct pairs of a group and a value; None if they exceed the memory.
+        """Return the distinct pairs of a group and a value, a row each; None if they exceed the
+        memory.
 
-        Only values whose hash is in share number ``share`` of ``shares`` are returned. None tells
-        the caller to try more shares.
+        ``p`` has the expression of the values. Only values whose hash is in share number ``share``
+        of ``shares`` are returned. None tells the caller to try more shares.
         """
         most = max(self._source.memory // _PAIR, SIZES.set_pairs)
         known = pd.DataFrame(

@@ -72,9 +72,9 @@ def number_of(cell: object) -> int:
     if isinstance(cell, bool | int):
         return cell % PRIME
     if isinstance(cell, float):
-        return int(_of_doubles(np.array([cell]))[0])
+        return int(_number_doubles(np.array([cell]))[0])
     if isinstance(cell, Decimal):
-        return _of_decimal(cell)
+        return _number_decimal(cell)
     if isinstance(cell, pd.Timestamp):
         ticks, unit = ticks_of(cell)
         return ticks * (TICKS["ns"] // TICKS[unit]) % PRIME
@@ -90,7 +90,7 @@ def numbers_of(values: Array) -> Numbers:
     if kind == "O":
         return np.array([number_of(cell) for cell in values.tolist()], dtype=np.int64)
     if kind == "f":
-        return _of_doubles(values.astype(np.float64))
+        return _number_doubles(values.astype(np.float64))
     if kind == "M":
         return reduce_modulo(
             _whole(values.view(np.int64)) * (TICKS["ns"] // TICKS[unit_of(values)] % PRIME)
@@ -110,7 +110,7 @@ def _whole(values: Array) -> Numbers:
     return wide % PRIME
 
 
-def _of_doubles(values: NDArray[np.float64]) -> Numbers:
+def _number_doubles(values: NDArray[np.float64]) -> Numbers:
     """Return m * 2**e modulo the prime P = 2**31 - 1 for each double m * 2**e.
 
     There are 31 powers of two modulo P, and half of one is 2**30.
@@ -123,7 +123,7 @@ def _of_doubles(values: NDArray[np.float64]) -> Numbers:
     return found
 
 
-def _of_decimal(cell: Decimal) -> int:
+def _number_decimal(cell: Decimal) -> int:
     """Return the number by which draws know a Decimal: its digits times a power of ten, modulo P.
 
     P is the prime 2**31 - 1. Infinities and NaN have a fixed number by their sign.
@@ -155,7 +155,10 @@ def _of_text(text: str) -> int:
 
 
 def combine_numbers(numbers: Numbers, more: Numbers) -> Numbers:
-    """Return the number of two things together, such as a person's values in two columns."""
+    """Return the number of two things together, such as a person's values in two columns.
+
+    ``numbers`` and ``more`` are theirs, modulo the prime P.
+    """
     return reduce_modulo(numbers * FOLD + more)
 
 
@@ -163,14 +166,14 @@ def reduce_modulo(values: NDArray[np.int64]) -> Numbers:
     """Reduce integers from 0 to 2**63 - 1 modulo the prime P = 2**31 - 1, in place."""
     for start in range(0, len(values), SIZES.hash_block):
         part = values[start : start + SIZES.hash_block]
-        _near(part)
-        _near(part)
+        _reduce_once(part)
+        _reduce_once(part)
         part += (part + 1) >> 31  # what is P or a little more
         part &= PRIME
     return values
 
 
-def _near(values: NDArray[np.int64]) -> Numbers:
+def _reduce_once(values: NDArray[np.int64]) -> Numbers:
     """Replace integers in place by smaller ones that are equal modulo P, since 2**31 is 1.
 
     Applied twice to integers below 2**63, it leaves at most P + 2.
@@ -236,13 +239,15 @@ class Draw:
     def with_multipliers(self, people: Numbers, m: Numbers, c: Numbers) -> Numbers:
         """Return the hash of each person with one group.
 
-        ``people`` has the number of each person, ``m`` and ``c`` the multipliers of the person's
-        group.
+        ``people`` has the number x of each person, ``m`` and ``c`` the multipliers of the person's
+        group. The hash is u (u + e) modulo P with u = x m + c, as the class explains.
         """
         u = people * m
         u += c
-        _near(_near(u))
-        v = _near(u + self.last)  # both are at most P + 2 now, and their product is below 2**63
+        _reduce_once(_reduce_once(u))
+        v = _reduce_once(
+            u + self.last
+        )  # both are at most P + 2 now, and their product is below 2**63
         v *= u
         return reduce_modulo(v)
 
@@ -347,10 +352,11 @@ def people_of(columns: Sequence[Vector], key: bytes) -> People:
 
 
 def _code_column(vector: Vector) -> tuple[Codes, Coded, Codes]:
-    """Return a code of each cell, the possible values, and the place of each code's value.
+    """Return a code of each cell in a column that names people, its possible values, and for each
+    code the index of its value among them.
 
-    It is called for each column that names people. Codes have no gaps. The code of a null is -1,
-    and so is that of a cell that is no plain scalar.
+    Codes are whole numbers from 0 on without gaps. The code of a null is -1, and so is that of a
+    cell that is no plain scalar.
     """
     column = encode_values(vector)
     codes = column.codes
@@ -424,7 +430,7 @@ def encode_values(column: Vector) -> Coded:
         values = values.view(np.int64)
     elif values.dtype.kind == "f":
         values = values.astype(np.float64) + 0.0  # -0.0 is 0.0
-    codes, uniques = code_range(values, column.nulls(), 2 * len(values)) or number_values(
+    codes, uniques = encode_range(values, column.nulls(), 2 * len(values)) or number_values(
         values, column.nulls()
     )
     return Coded(
@@ -432,13 +438,14 @@ def encode_values(column: Vector) -> Coded:
     )
 
 
-def code_range(
+def encode_range(
     values: Array, null: NDArray[np.bool_] | None, most: int
 ) -> tuple[Codes, Array] | None:
-    """Return whole numbers of a narrow range as their own codes, with the values of the codes.
+    """Return codes for whole numbers in a narrow range, and the value of each code, from the least
+    number to the largest.
 
-    The result is None if a value is null, no whole number, or much more than ``most`` from another.
-    No row may have some of these codes.
+    A code is the distance from the least number, so some codes may have no row. The result is None
+    if a value is null or no whole number, or if they are much more than ``most`` apart.
     """
     ends = ends_within(values, null, most)
     if ends is None:
@@ -480,9 +487,11 @@ def number_values(values: Array, null: NDArray[np.bool_] | None = None) -> tuple
 
 
 def _of_categories(column: Vector) -> Coded:
-    """Return a code for each cell of a column with a dictionary, and the distinct values.
+    """Return a code for each cell of a column with a dictionary of categories, and the distinct
+    values.
 
-    A dictionary may have one number as 1 and as 1.0, which get one code here.
+    A dictionary may have one number as 1 and as 1.0, which get one code here. ``table`` maps a
+    cell's index in the dictionary to its code.
     """
     assert column.categories is not None
     places: dict[str, int] = {}
@@ -533,7 +542,8 @@ def pairs_of(person: Codes, group: Array | None, people: int, groups: int) -> Pa
     """Return the pairs of a person and a group that have rows, and the pair of each row.
 
     ``person`` and ``group`` have a number for each row, below ``people`` and ``groups``. If
-    ``group`` is None, all rows are one group.
+    ``group`` is None, all rows are one group. A pair's number is person * groups + group. If most
+    of these numbers have no row, the pairs that have one are numbered anew.
     """
     wide: Codes = person if group is None else widen(person) * groups + group
     size = people * groups
@@ -560,10 +570,10 @@ def pairs_of(person: Codes, group: Array | None, people: int, groups: int) -> Pa
 
 
 def _number_occurring(wide: Codes, size: int) -> tuple[Codes, Array, NDArray[np.int64]]:
-    """Return the distinct numbers of all rows, in order; all are below ``size``.
+    """Return the distinct numbers of all rows in order, the index of each row's number among them,
+    and how often each occurs.
 
-    ``wide`` has a number for each row. Return also the place of each row's number among them, and
-    how often each occurs.
+    ``wide`` has a number for each row, below ``size``.
     """
     bits = max(len(wide) - 1, 1).bit_length()
     if (size - 1).bit_length() + bits > 62:

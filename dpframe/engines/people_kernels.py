@@ -181,8 +181,9 @@ def add_rows(cells: Array, rows: Array, degrees: Array, own: OwnSums) -> int:
 def find_bar(choice: GroupChoice, person: int, found: int, own: OwnSums, best: Array) -> int:
     """Rank the groups of a person who has too many, and return the largest rank that still counts.
 
-    ``found`` is the number of the person's groups, which are in ``own``. ``best`` is room for the
-    smallest ranks.
+    ``found`` is the number of the person's groups, and ``own`` has their numbers. A rank is a hash
+    with the group in its low bits. If few groups count, the smallest ranks are kept sorted in
+    ``best``; else all ranks are sorted.
     """
     x, most, kept = choice.numbers[person], choice.most, 0
     for i in range(found):

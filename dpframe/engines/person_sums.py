@@ -35,10 +35,10 @@ from dpframe._statistics.engine import Scope
 from dpframe.engines import compiled
 from dpframe.engines.groups import GroupFinder
 from dpframe.engines.keys import Occurring
-from dpframe.engines.limits import Bound, at_points, by_size, within_groups
+from dpframe.engines.limits import Bound, count_at_points, count_people_by_size, within_groups
 from dpframe.engines.people import Pairs, People, pairs_of
 from dpframe.engines.reading import Bools, Floats, FrameReader, QuestionReader
-from dpframe.engines.row_sums import find_magnitudes
+from dpframe.engines.row_sums import find_magnitude_bins
 
 
 class AskedPairs(NamedTuple):
@@ -211,27 +211,32 @@ def _sum_leaves(question: PersonSums, p: Leaves) -> Integers:
     Each person counts within the contribution limits.
     """
     blocks = (np.where(np.isnan(a), -1, a).astype(np.int64) for a in question.steps(p.expr, p.grid))
-    at = np.concatenate([np.empty(0, np.int64), *blocks])
+    places = np.concatenate([np.empty(0, np.int64), *blocks])  # -1 for a null
     _, pairs, kept = question.find_pairs(question.most)
     people, groups = question.people, question.scope.groups
-    return at_points(pairs, kept, people, question.limit, groups, at, p.points, question.key)
+    return count_at_points(
+        pairs, kept, people, question.limit, groups, places, p.points, question.key
+    )
 
 
 def _sum_spread(question: PersonSums, p: Spread) -> Integers:
     # All groups of a person count here: the release is about how many there are.
-    return by_size(question.find_pairs(question.scope.groups).pairs, p.of, p.bins)
+    return count_people_by_size(question.find_pairs(question.scope.groups).pairs, p.of, p.bins)
 
 
 def _sum_magnitudes(question: PersonSums, p: Magnitudes) -> Integers:
-    """Count one value of each person by its size, whatever group the person's rows are in."""
+    """Count people by the size of one of their values, whatever group their rows are in.
+
+    A hash draws that value. Sizes are the bins of `find_magnitude_bins`.
+    """
     asked, pairs, _ = question.find_ungrouped_pairs()
-    at = np.empty(question.read.table.rows, dtype=np.int64)
+    bins = np.empty(question.read.table.rows, dtype=np.int64)
     for rows in question.read.table.blocks():
         vector = question.read.evaluate(p.expr, rows)
-        at[rows] = find_magnitudes(vector.values, vector.nulls())
-    at = at if asked is None else at[asked]
+        bins[rows] = find_magnitude_bins(vector.values, vector.nulls())
+    bins = bins if asked is None else bins[asked]
     people, key = question.people, question.key
-    return at_points(pairs, None, people, 1, 1, at, MAGNITUDES, key, drawn=True)
+    return count_at_points(pairs, None, people, 1, 1, bins, MAGNITUDES, key, drawn=True)
 
 
 def _sum_bids(question: PersonSums, p: Bids) -> Integers:
@@ -243,10 +248,11 @@ def _sum_bids(question: PersonSums, p: Bids) -> Integers:
     asked, pairs, _ = question.find_ungrouped_pairs()
     # A bid that reaches no price is in bucket 0 and counts as one of the person's bids.
     buckets = question.find_buckets().astype(np.int64)
-    at = np.where(question.read.find_nulls(p.expr), -1, buckets)
-    at = at if asked is None else at[asked]
+    bins = np.where(question.read.find_nulls(p.expr), -1, buckets)
+    bins = bins if asked is None else bins[asked]
     people, points = question.people, question.scope.groups + 1
-    return at_points(pairs, None, people, question.limit, 1, at, points, question.key)[1:, 0]
+    counts = count_at_points(pairs, None, people, question.limit, 1, bins, points, question.key)
+    return counts[1:, 0]  # without the bids that reach no price
 
 
 SUM: dict[type, Callable[[PersonSums, Any], Integers]] = {

@@ -66,11 +66,12 @@ def sum_rows(
             counts, sums = question.sum_in_threads()
     if scope.where is None:  # the rows of each group are known and were not counted
         counts = np.array([rows]) if buckets is None else finder.count_rows(scope.by, buckets)
+    for p, total in sums.items():
+        if isinstance(p, Powers):
+            total[0] += counts  # from which rows without a value were subtracted
     for p in primitives:
-        if p not in sums:
+        if isinstance(p, Rows | Persons | Bids):
             sums[p] = counts.copy()
-        elif isinstance(p, Powers):
-            sums[p][0] += counts  # from which rows without a value were subtracted
     return sums
 
 
@@ -108,9 +109,9 @@ class RowSums:
         caller adds the rows of each group.
         """
         counts = np.zeros(self.groups, np.int64)
-        sums: Sums = {
-            p: np.zeros(ADDERS[type(p)].shape(p, self.groups), np.int64) for p in self.primitives
-        }
+        sums: Sums = {}
+        for p in self.primitives:
+            sums[p] = np.zeros(ADDERS[type(p)].shape(p, self.groups), np.int64)
         step, size = SIZES.block, share.stop - share.start
         if size > step:
             largest = max([total.size for total in sums.values()], default=1)
@@ -241,10 +242,10 @@ def add_products(p: Products, block: RowBlock, total: Integers) -> None:
 def add_magnitudes(p: Magnitudes, block: RowBlock, total: Integers) -> None:
     """Add how many values of a block have each size to the total.
 
-    `find_magnitudes` defines the sizes.
+    `find_magnitude_bins` defines the sizes.
     """
     vector = block.read.evaluate(p.expr, block.rows)
-    at = find_magnitudes(vector.values, vector.nulls())
+    at = find_magnitude_bins(vector.values, vector.nulls())
     at = at if block.mask is None else at[block.mask]
     total[:, 0] += np.bincount(at[at >= 0], minlength=len(total))
 
@@ -265,7 +266,7 @@ ADDERS: dict[type, Adder] = {
 }
 
 
-def find_magnitudes(values: Array, null: Bools | None) -> NDArray[np.int64]:
+def find_magnitude_bins(values: Array, null: Bools | None) -> NDArray[np.int64]:
     """Return the bin of each number by its size, or -1 for no value.
 
     Bins are powers of two, so that they tell about how large numbers are. Numbers near 0 are in the

@@ -318,7 +318,10 @@ def numbers(rows: FrameRows, exprs: Sequence[Expr]) -> list[Floats]:
 
 
 class Matched(NamedTuple):
-    """The row on the left, and on the right, of each row of the result; -1 is no row."""
+    """The rows of a merge, as two arrays with an entry for each row of the result.
+
+    The entries are indices of rows on the left and on the right; -1 is no row.
+    """
 
     left: Places
     right: Places
@@ -366,8 +369,13 @@ class PublicTable:
     def match(self, rows: FrameRows, kept: Places, keep_all: bool) -> Matched:
         """Return the pairs of a row on the left and a row of this table that have equal keys.
 
-        ``kept`` has the rows on the left that are matched. With ``keep_all`` a row without a match
-        stays, and has -1 on the right. A null has no match.
+        ``rows`` is the frame on the left. ``kept`` has the indices of its rows that are matched,
+        and the left side of the result has indices in ``kept``. With ``keep_all`` a row without a
+        match stays, and has -1 on the right. A null has no match.
+
+        The keys of a row are folded into one code, column by column; -1 is a code that the table
+        does not have. The rows of the table are sorted by code, so those of one code stand together
+        in `_order`.
         """
         codes = np.zeros(len(rows), dtype=np.int64)
         for (find, size, expr), known in zip(self._levels, self._steps, strict=True):

@@ -104,8 +104,13 @@ class Descent(Fit):
     def plan(
         self, unit: Unit, price: Price, public_rows: int | None, declared: tuple[Word, ...]
     ) -> Plan:
-        """Return the plan of a fit by noisy gradient steps: the noise of the first release and of
-        each step, within the price."""
+        """Return the plan of a fit by noisy gradient steps, within the price.
+
+        A fit makes a first release, of the number of people and the lengths of their rows
+        (``before``), and then releases a noisy sum of gradients in each step (``noise``). If each
+        step samples people, the loss follows from the Renyi curve of the sampled Gaussian. Else the
+        first release takes a part 1 / FIRST of the price.
+        """
         # Sampling hides less of a replaced person, and is not counted on there.
         sampled = self.rate < EVERYBODY and not unit.replaces
         moves = 4 if unit.replaces else 1
@@ -184,8 +189,12 @@ class Descent(Fit):
         )
 
     def costs(self, parts: tuple[Part, ...], unit: Unit) -> Costs:
-        """Return the terms of the error bound (theorem 5) for the largest clipping norm; they grow
-        with it."""
+        """Return the terms of the error bound (docs/guarantees/learning.md, theorem 5) for the
+        largest clipping norm.
+
+        They grow with that norm. In the body ``p`` is the number of coefficients, ``t`` that of
+        steps, and ``share`` the probability with which a person is drawn.
+        """
         gradients, first = parts
         share, p, t = self.rate / EVERYBODY, self.parameters, self.steps
         sigma = gradients.noise.scale * gradients.step / share
@@ -204,7 +213,12 @@ class Descent(Fit):
     @np.errstate(all="ignore")
     def run(self, data: Engine, plan: Plan, unit: Unit, noise: AddNoise) -> tuple[Array, ...]:
         """Fit the model: in each step add noise to the exact sum of clipped gradients, and move the
-        coefficients. The coefficients are returned as whole steps."""
+        coefficients.
+
+        The first release gives noisy sizes of the data, from which the clipping norm and the step
+        lengths follow. The coefficients at the end are returned as whole multiples of `_STEP`. They
+        follow from noisy releases alone.
+        """
         gradients, first = plan.parts
         rows = self.design.read(data, unit)
         weights = rows.weights(self.limit(unit))
@@ -238,8 +252,12 @@ class Descent(Fit):
         return (Form((self.parameters, 1), "i"),)  # where the path ends, in steps
 
     def _sizes(self, rows: DesignRows, weights: Floats | None, unit: Unit) -> NDArray[np.int64]:
-        """Return two whole numbers for each person: a constant, and the squared lengths of their
-        rows as a share of the largest possible."""
+        """Return two whole numbers for each person, which the first release adds up.
+
+        The first is the constant SIZE_STEPS, so that the sum tells the number of people. The second
+        is the sum of the squared lengths of their rows, from 0 to SIZE_STEPS for the largest
+        possible.
+        """
         lengths = (rows.x * rows.x).sum(axis=1)  # whole numbers below 2**53: exact
         if rows.people is not None and weights is not None:
             lengths = np.bincount(rows.people, weights=lengths * weights)
@@ -248,9 +266,11 @@ class Descent(Fit):
         return np.column_stack([np.full(len(steps), SIZE_STEPS, dtype=np.int64), steps])
 
     def clipping(self, sizes: Sizes, unit: Unit) -> float:
-        """Return the norm to which gradients are clipped. Without ``clip`` it is that of the
-        steepest gradient over rows of typical length. It is closer to the largest norm the less
-        certain ``sizes`` are."""
+        """Return the norm to which gradients are clipped.
+
+        Without ``clip`` it is that of the steepest gradient over rows of typical length. ``sizes``
+        are noisy, so the typical length is bounded from above, by two deviations of the noise.
+        """
         if self.clip is not None:
             return self.bound(unit)
         people = sizes.people - 2 * sizes.deviation
@@ -258,9 +278,13 @@ class Descent(Fit):
         return self.bound(unit) * math.sqrt(min(1.0, max(typical, 2.0**-20)))
 
     def stride(self, sizes: Sizes, deviation: float, clip: float, unit: Unit) -> float:
-        """Return the unit of step lengths for gradient descent. It is the best one for this noise
-        and coefficients of length 1, unless the curvature needs a shorter one. ``deviation`` is
-        that of the noise, and ``clip`` the clipping norm."""
+        """Return the unit of step lengths for gradient descent.
+
+        It is the one with the least error bound for this noise and coefficients of length 1, unless
+        the curvature needs a shorter one. ``sizes`` are the noisy sizes of the data, ``deviation``
+        is that of the noise in a sum of gradients, and ``clip`` the clipping norm. In the body
+        ``t`` is the number of steps, and ``share`` the probability with which a person is drawn.
+        """
         t, share = self.steps, self.rate / EVERYBODY
         most = max(sizes.people + 3 * sizes.deviation, 0.0)
         square = self.parameters * (deviation / share) ** 2 + most * clip**2 * (1 - share) / share
@@ -279,9 +303,12 @@ class Descent(Fit):
         step: float,
         drawn: Array | None,
     ) -> NDArray[np.int64]:
-        """Return the exact sum of the clipped gradients of the people drawn, in whole steps. ``w``
-        are the coefficients, and ``step`` is the size of a step. ``drawn`` is a mask of people;
-        None means everybody."""
+        """Return the exact sum of the clipped gradients of the people drawn, in whole steps.
+
+        ``w`` are the coefficients, and ``step`` is the size of a step. ``weights`` has a weight for
+        each row, or is None. ``drawn`` is a mask of people; None means everybody. If a person has
+        several rows, the sum of their gradients is clipped.
+        """
         x, y, people = rows
         if drawn is not None:
             chosen = np.flatnonzero(drawn if people is None else drawn[people])
@@ -358,9 +385,12 @@ class Path:
 
 @lru_cache(maxsize=256)
 def sampled_sigma(epsilon: Fraction, delta: Fraction, rate: Fraction, steps: int) -> float:
-    """Return the least noise, rounded up, at which `steps` steps on sampled people are (epsilon,
-    delta)-private. The first release is counted too. ``rate`` is the probability with which a
-    person is drawn."""
+    """Return the least noise deviation, rounded up, at which `steps` steps on sampled people are
+    (epsilon, delta)-private.
+
+    It is for a sensitivity of 1. The first release is counted too, with the noise of `first_sigma`.
+    ``rate`` is the probability with which a person is drawn.
+    """
 
     def fits(sigma: float) -> bool:
         first = losses.Gaussian(first_sigma(sigma, int(rate * EVERYBODY), steps))
@@ -381,6 +411,9 @@ def sampled_sigma(epsilon: Fraction, delta: Fraction, rate: Fraction, steps: int
 
 
 def first_sigma(sigma: float, rate: int, steps: int) -> Fraction:
-    """Return the noise of the first release beside sampled steps with noise ``sigma``, both for a
-    sensitivity of 1."""
+    """Return the noise deviation of the first release, beside sampled steps with noise ``sigma``.
+
+    Both are for a sensitivity of 1. The first release then costs about a part 1 / FIRST of the
+    whole. ``rate`` is in units of 1 / EVERYBODY.
+    """
     return Fraction(sigma * math.sqrt((FIRST - 1) / steps) * EVERYBODY / rate)

@@ -106,7 +106,10 @@ class DesignRows(NamedTuple):
 
     def weights(self, limit: int) -> Floats | None:
         """Return a weight for each row, so that each person's weights add up to ``limit`` at most.
-        A weight is limit / rows, at most 1, rounded down to 2**-40; None without people."""
+
+        A weight is 1, or limit / rows for a person with more rows, rounded down to WEIGHT_BITS
+        bits. Return None if each row is a person.
+        """
         if self.people is None:
             return None
         k = self.counts()
@@ -151,8 +154,12 @@ class Design:
         return math.sqrt(self.squared) / UNIT * (1 + 1e-12)
 
     def read(self, engine: Engine, unit: Unit) -> DesignRows:
-        """Return the rows to fit a model to, as exact private numbers. Rows with nulls, or without
-        a person, are left out."""
+        """Return the rows to fit a model to, as exact private numbers.
+
+        Features and target are scaled to whole numbers from -UNIT to UNIT, and rows are shrunk to
+        the largest norm. Rows with nulls, outside of the filter, or without a person are left out.
+        The engine yields the rows slice by slice.
+        """
         exprs = [e for e, _ in self.features] + [self.target.expr]
         x, y = np.empty((0, self.parameters)), np.empty(0)
         owners: list[NDArray[np.int64]] = []

@@ -136,7 +136,8 @@ def power_below(x: float) -> float:
 
 
 def l1_of(l2_squared: int, length: int) -> int:
-    """Return the largest L1 norm of an integer vector of this length with this squared L2 norm."""
+    """Return a bound on the L1 norm of an integer vector with ``length`` entries and this squared
+    L2 norm."""
     return math.isqrt(length * l2_squared) + 1
 
 

@@ -67,8 +67,13 @@ class Objective(Fit):
 
     def numbers(self, unit: Unit, epsilon: Fraction) -> ObjectiveNumbers:
         """Return the constants of objective perturbation at this epsilon: the regulariser, the
-        noise scales and the precision. They follow from public facts, and each is rounded towards
-        privacy."""
+        noise scales and the precision.
+
+        They follow from public facts, and each is rounded towards privacy. Epsilon is spent on
+        three things: the noise on the minimum (the part OUTPUT), the change of curvature by one
+        person (``spent``), and the noise in the objective (``remaining``). ``eta`` bounds what
+        rounding the noise to a grid adds.
+        """
         p = self.parameters
         reach = self.lipschitz(unit)
         # The Hessian of a row has rank 1; rows of a person, each weighed down, have any rank.
@@ -125,8 +130,12 @@ class Objective(Fit):
         return self.plan_fit(unit, parts, offer, expected, declared)
 
     def excess(self, numbers: ObjectiveNumbers) -> tuple[float, float]:
-        """Return the square roots of the excess of the sum of losses due to the noise and to the
-        regulariser, with probability 0.95, theorem 6."""
+        """Return two numbers a and b: with probability 0.95 the sum of losses exceeds that of any
+        coefficients w by (a + b |w|)**2 at most.
+
+        The first comes from the noise, and the second from the regulariser
+        (docs/guarantees/learning.md, theorem 6).
+        """
         length = numbers.sigma * math.sqrt(float(special.chdtri(self.parameters, 0.05)))
         return length / (2 * math.sqrt(numbers.l2)) * UP, math.sqrt(numbers.l2) / 2 * UP
 
@@ -157,11 +166,13 @@ class Objective(Fit):
 
 
 def largest_mu(epsilon: float, delta: float, directions: int) -> float:
-    """Return the largest mu, rounded down, at which the losses mu |N| + mu**2 / 2 exceed epsilon by
-    delta at most. It says how little noise objective perturbation may use at (epsilon, delta).
+    """Return the largest mu, rounded down, at which mu |N| + mu**2 / 2 exceeds epsilon with
+    probability delta at most.
 
-    |N| is the length of a standard Gaussian vector in that many dimensions. In one it is either half of a Gaussian pair, so
-    its curve is twice that pair's where epsilon >= mu**2 / 2; in more the probability itself is taken.
+    That expression is the privacy loss of the noise in the objective, and mu is the sensitivity
+    over the deviation of the noise. |N| is the length of a standard Gaussian vector with
+    ``directions`` dimensions. With one dimension, the delta of a Gaussian pair is enough on each
+    side, if epsilon >= mu**2 / 2.
     """
     if directions == 1:
         return min(_gaussian.mu_for(epsilon, delta / 2), math.sqrt(2 * epsilon) * (1 - 1e-12))

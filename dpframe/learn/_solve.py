@@ -70,8 +70,10 @@ class Problem:
     linear: Floats
 
     def part(self, every: int) -> Problem:
-        """Return a smaller problem on every ``every``-th row, for a starting point. Its other terms
-        are scaled down as much, so that minimum and curvature nearly agree."""
+        """Return a smaller problem on every ``every``-th row, for a starting point.
+
+        Its other terms are scaled down by the same factor, so that its minimum is nearly the same.
+        """
         if every == 1:
             return self
         weights = None if self.weights is None else self.weights[::every]
@@ -89,8 +91,11 @@ class Problem:
         return gradient
 
     def hessian(self, z: Floats, slopes: Floats) -> Floats:
-        """Return the matrix of second derivatives of the objective. ``z`` are the scores of the
-        rows, and ``slopes`` the weighted derivatives of the loss there."""
+        """Return the matrix of second derivatives of the objective.
+
+        ``z`` are the scores of the rows (features times coefficients), and ``slopes`` the weighted
+        derivatives of the loss there.
+        """
         first = slopes if self.weights is None else self.loss.first(z, self.y)
         curves = self.loss.second(z, self.y, first)
         if self.weights is not None:
@@ -103,45 +108,48 @@ class Problem:
         return total
 
     def bound_gradient(self, w: Any, kind: Any = np.float64) -> tuple[Any, float]:
-        """Return the gradient at the coefficients ``w``, and a bound on its norm that includes
-        rounding. ``kind`` is the float type to compute in, such as longdouble.
+        """Return the gradient at the coefficients ``w``, and a bound on the norm of the exact
+        gradient.
 
-        A dot product of m terms is off by at most m u times the sum of their sizes, in whatever
-        order it is added.
+        ``kind`` is the float type to compute in, such as longdouble. The gradient sums a slope
+        times a row of ``x``, over all rows. The bound is the norm of the computed gradient plus
+        that of its rounding errors: each entry is off by at most ``margin``. With a unit roundoff
+        u, a dot product of m terms is off by at most m u times the sum of their sizes, in whatever
+        order it is added. So short pieces are added, and their sums added exactly.
         """
-        u = float(np.finfo(kind).eps) / 2
+        u = float(np.finfo(kind).eps) / 2  # the relative error of one operation
         n, p = self.x.shape
         total: list[list[Any]] = [[] for _ in range(p)]
         sizes = 0.0
         for start in range(0, n, SIZES.solver_rows):
             part = slice(start, start + SIZES.solver_rows)
             x, y = self.x[part].astype(kind, copy=False), self.y[part].astype(kind, copy=False)
-            s = self.loss.first(x @ w, y)
+            slopes = self.loss.first(x @ w, y)
             if self.weights is not None:
-                s = s * self.weights[part]
-            sizes += float(np.abs(s).sum())
-            for offset in range(0, len(s), SIZES.solver_terms):
-                sums = (
-                    s[offset : offset + SIZES.solver_terms]
-                    @ x[offset : offset + SIZES.solver_terms]
-                )
+                slopes = slopes * self.weights[part]
+            sizes += float(np.abs(slopes).sum())
+            for offset in range(0, len(slopes), SIZES.solver_terms):
+                terms = slice(offset, offset + SIZES.solver_terms)
+                sums = slopes[terms] @ x[terms]
                 for j in range(p):
                     total[j].append(sums[j])
         added = np.array([_exact(t) for t in total], dtype=kind)
         gradient = added + self.l2 * w + self.linear
-        heavy = float(n if self.weights is None else self.weights.sum())
+        total_weight = float(n if self.weights is None else self.weights.sum())
+        # The error of a slope that comes from that of its score x @ w.
         reach = float(np.abs(w).sum()) + 1.0
-        scores = self.loss.curve * (p + 8) * u * reach  # of a slope, from the error of its score
+        slope_error = self.loss.curve * (p + 8) * u * reach
+        # The relative error of a product of slope and row, and of adding it up.
         rounding = (SIZES.solver_terms + 8) * u + _FUNCTION * (u / 2.0**-53)
         linear_terms = self.l2 * float(np.abs(w).max()) + float(np.abs(self.linear).max())
         largest = float(np.abs(added).max()) + linear_terms
-        margin = rounding * sizes + scores * heavy + 8 * u * largest
+        margin = rounding * sizes + slope_error * total_weight + 8 * u * largest
         norm = math.sqrt(float((gradient * gradient).sum())) + math.sqrt(p) * margin
         return gradient, norm * (1 + 1e-6)
 
 
 def _exact(terms: list[Any]) -> Any:
-    """Return the sum of floats, rounded only once."""
+    """Return the sum of floats, rounded only once; of long doubles nearly so."""
     if not terms or isinstance(terms[0], float):
         return math.fsum(terms)
     high = [float(t) for t in terms]  # of longer numbers the leading parts, and what they leave
@@ -151,10 +159,10 @@ def _exact(terms: list[Any]) -> Any:
 
 
 def newton(problem: Problem, gamma: float) -> Floats:
-    """Return an approximate minimum by Newton's method, at which the gradient is small enough for
-    ``gamma``. Along its directions the gradient gets shorter, so its norm is the criterion.
+    """Return coefficients near the minimum, by Newton's method.
 
-    With many rows, a part of them gives the curvature well enough, and the starting point.
+    Their gradient has a norm of at most ``gamma``, unless rounding or corners prevent that. With
+    many rows, a part of them gives a starting point, and the curvature well enough.
     """
     part = problem.part(max(1, len(problem.x) // SIZES.solver_sample))
     if part is problem:
@@ -166,9 +174,13 @@ def newton(problem: Problem, gamma: float) -> Floats:
 
 
 def _descend(problem: Problem, shape: Problem, w: Floats, gamma: float) -> Floats:
-    """Return the coefficients that Newton's method reaches from ``w``, until the gradient is well
-    below ``gamma``. The curvature is that of ``shape``, which may be a smaller problem. If that
-    misleads, the descent ends early."""
+    """Return the coefficients that Newton's method reaches from ``w``.
+
+    It ends when the norm of the gradient is at most ``gamma`` / 16, or no step makes it shorter.
+    The curvature is that of ``shape``, which is ``problem`` or a smaller one with part of the rows.
+    With ``problem`` itself a step that does not shorten the gradient is halved; else the descent
+    ends.
+    """
     z = problem.x @ w
     slopes = problem.slopes(z)
     g = problem.gradient(w, slopes)
@@ -201,10 +213,12 @@ def _descend(problem: Problem, shape: Problem, w: Floats, gamma: float) -> Float
 
 
 def follow_newton_directions(problem: Problem, w: Floats, gamma: float) -> Floats:
-    """Return the coefficients that a line search along Newton's directions reaches. Along each it
-    goes to where the objective has nearly stopped falling. The slope along a line is monotone, so
-    bisection finds that point. It is for objectives with corners, where gradients need not get
-    shorter on the way.
+    """Return the coefficients that a line search along Newton's directions reaches from ``w``.
+
+    It ends when the norm of the gradient is at most ``gamma`` / 16. Along each direction it goes to
+    where the objective has nearly stopped falling. The slope along a line is monotone, so bisection
+    finds that point. This is for objectives with corners, such as Huber's loss, where gradients
+    need not get shorter on the way.
     """
     for _ in range(4 * _ROUNDS):
         z = problem.x @ w
@@ -236,20 +250,23 @@ def follow_newton_directions(problem: Problem, w: Floats, gamma: float) -> Float
 
 
 def minimise(problem: Problem, gamma: float) -> Any:
-    """Return coefficients at which the norm of the gradient is proved to be at most ``gamma``. The
-    privacy of objective perturbation rests on that bound. They are doubles or longer floats."""
+    """Return coefficients at which the norm of the gradient is proved to be at most ``gamma``.
+
+    The privacy of objective perturbation rests on that bound. They are doubles or long doubles.
+    Slower methods are tried one after the other, until one gives such a proof.
+    """
     w: Any = newton(problem, gamma)
     if problem.bound_gradient(w)[1] <= gamma:
         return w
-    # There are many rows, or slopes are small beside their rounding: longer floats, for the point
-    # too, since no double near it may be close enough. Or the objective has corners.
+    # If there are many rows, or slopes are small beside their rounding, long doubles are needed,
+    # also for the coefficients: no double near them may be close enough.
     point, g, norm = refine_minimum(problem, w, gamma)
-    if not norm <= gamma:
+    if not norm <= gamma:  # the objective may have corners
         point, g, norm = refine_minimum(problem, follow_newton_directions(problem, w, gamma), gamma)
     # Never needed so far, and certain to end: each step lowers F by at least half the squared
     # gradient norm over its smoothness.
-    heavy = float(len(problem.x) if problem.weights is None else problem.weights.sum())
-    smooth = problem.l2 + problem.loss.curve * problem.x.shape[1] * heavy
+    total_weight = float(len(problem.x) if problem.weights is None else problem.weights.sum())
+    smooth = problem.l2 + problem.loss.curve * problem.x.shape[1] * total_weight
     while not norm <= gamma:
         point, g, norm = refine_minimum(problem, point - g / smooth, gamma)
     return point

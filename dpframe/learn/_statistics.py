@@ -82,9 +82,13 @@ class Statistics(Fit):
 
     @np.errstate(all="ignore")
     def run(self, data: Engine, plan: Plan, unit: Unit, noise: AddNoise) -> tuple[Array, ...]:
-        """Return the exact sums of products over all rows, with noise."""
+        """Return the exact sums of products over all rows, with noise.
+
+        They are those of each two features (the upper triangle of their matrix, without the
+        repeated half), and then of each feature with the target.
+        """
         rows = self.design.read(data, unit)
-        z = limit_people(rows, self.limit(unit))
+        z = limit_people(rows, self.limit(unit))  # the features, and in the last column the target
         p = self.parameters
         total = np.zeros((p, p + 1), dtype=np.int64)
         for start in range(0, len(z), SIZES.fit_products):
@@ -125,12 +129,12 @@ class Statistics(Fit):
 
 
 def limit_people(rows: DesignRows, limit: int) -> Floats:
-    """Return rows with their target, in whole steps, shrunk so that ``limit`` rows of each person
-    count at most. Those of a person with k > limit rows are multiplied by sqrt(limit / k), and
-    rounded towards 0.
+    """Return rows with their target, in whole steps, shrunk so that a person counts as at most
+    ``limit`` rows.
 
-    So their products are at most limit / k times as large, and their sums still form a positive
-    semidefinite matrix.
+    The rows of a person with k > limit rows are multiplied by sqrt(limit / k), and rounded towards
+    0. So their products are at most limit / k times as large, and the sums of products still form a
+    positive semidefinite matrix.
     """
     z = np.column_stack([rows.x, rows.y])
     if rows.people is not None:
@@ -142,12 +146,12 @@ def limit_people(rows: DesignRows, limit: int) -> Floats:
 
 
 def ridge(products: Floats, moments: Floats, l2: float | None, noise: float) -> Floats:
-    """Return the coefficients of ridge regression from noisy sums of products. ``moments`` are the
-    sums of products with the target. Directions in which noise has left nothing positive count as
-    no evidence.
+    """Return the coefficients of ridge regression from noisy sums of products.
 
-    Without ``l2`` the regulariser is ``noise``: the deviation of the noise, times the square root
-    of the number of directions.
+    ``products`` is the matrix of those of the features, and ``moments`` are those with the target.
+    Noise may make eigenvalues of the matrix negative; they count as 0. ``l2`` is the regulariser.
+    Without it the regulariser is ``noise``: the deviation of the noise, times the square root of
+    the number of coefficients. With l2=0, directions with eigenvalues below ``noise`` are left out.
     """
     values, vectors = np.linalg.eigh(products)
     values = np.maximum(values, 0.0)

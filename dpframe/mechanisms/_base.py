@@ -41,9 +41,11 @@ def sum_squares(d: Array) -> int:
 
 
 def _against_one_another(d: Array) -> int:
-    """Return how far moves ``d`` of scores shift one candidate against another, as the sensitivity
-    of a choice. It is the largest less the smallest move, summed over independent choices. Of three
-    axes the middle one has the candidates."""
+    """Return how far a person shifts one candidate against another: the sensitivity of a choice.
+
+    ``d`` has by how much each score moves. The shift is the largest less the smallest move, summed
+    over independent choices. If ``d`` has three axes, the middle one has the candidates.
+    """
     if d.ndim < 3:
         d = d.reshape(1, -1, 1)
     return int((d.max(axis=1) - d.min(axis=1)).sum())
@@ -275,8 +277,8 @@ class Noise(Mechanism):
         with probability ``level``. The bound holds for all weights, and serves confidence
         intervals.
 
-        By Cauchy and Schwarz |w . X| <= |w| sqrt(terms) max |X|, with the union bound for the
-        maximum; or by Chebyshev.
+        It is the smaller of two bounds. By Cauchy and Schwarz |w . X| <= |w| sqrt(terms) max |X|,
+        where the union bound gives a quantile of max |X|. The other is that of `spread`.
         """
         if not self.deviation:
             return self.spread(level)
@@ -290,8 +292,10 @@ class Noise(Mechanism):
 
     def simulate(self, first: Floats, second: Floats) -> Floats:
         """Return simulated noise of this law, for p-values; it is never added to what is released.
-        ``first`` and ``second`` are arrays of numbers uniform on 0 to 1. The first gives the size,
-        by quantiles rounded up, and the second the sign. Subclasses may have a better way."""
+
+        ``first`` and ``second`` are arrays of numbers uniform on 0 to 1. The first picks the size,
+        one of 1024 quantiles rounded up, and the second the sign. Subclasses may have a better way.
+        """
         sizes = np.array([self.quantile((i + 1) / 1025) for i in range(1024)], dtype=float)
         return np.asarray(sizes[(first * 1024).astype(int)] * np.where(second < 0.5, -1.0, 1.0))
 
@@ -379,9 +383,9 @@ class Choice(Pure):
         """Return how far the chosen score may fall below the best one, in units of ``scale``,
         except with probability ``risk``. ``candidates`` is the number of scores to choose among.
 
-        ln k + ln 20 for k ways and the risk 0.05: for the exponential mechanism theorem 3.11 of
-        Dwork and Roth (2014); for noise of which none of k exceeds it but with that probability;
-        and of k in each of several rounds together.
+        It is ln k + ln(1 / risk) for k ways to fall short. For the exponential mechanism this is
+        theorem 3.11 of Dwork and Roth (2014). For noisy max it is the bound that all k noises keep
+        except with that probability, over all rounds together.
         """
         return math.log(self.ways(max(candidates, 1)) / risk)
 
@@ -435,11 +439,11 @@ def mechanism_from(data: Json) -> Any:
 
 
 def loss_of(moved: Sequence[tuple[Mechanism, int]]) -> Loss | None:
-    """Return the joint privacy loss of one release by several mechanisms. ``moved`` has each
-    mechanism with the sensitivity of its integers, which is 0 if nobody moves them.
+    """Return the joint privacy loss of one release by several mechanisms.
 
-    It is None if nobody moves any. It is also None if the mechanisms compose by different rules,
-    which no planner mixes.
+    ``moved`` has each mechanism with the sensitivity of its integers, which is 0 if nobody moves
+    them. Mechanisms of one kind know their joint loss: `Mechanism.together`. Return None if all
+    sensitivities are 0, or if the kinds differ, which no plan does.
     """
     counted = [(mechanism, distance) for mechanism, distance in moved if distance]
     rules = {type(mechanism).together.__func__ for mechanism, _ in counted}  # type: ignore[attr-defined]  # a class method

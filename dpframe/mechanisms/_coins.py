@@ -85,8 +85,9 @@ def uniform(below: int, n: int) -> Array:
     """Return `n` independent random integers, exactly uniform on 0 to ``below`` - 1, for 1 <= below
     <= 2**16.
 
-    The upper half of the product of ``below`` and a word of b bits, without those of 2**b mod below
-    words for which some number would have one too many (Lemire 2019, section 4).
+    Multiply ``below`` by a random word of b bits, and return the upper b bits of the product. The
+    numbers would not be equally likely, since 2**b is no multiple of ``below``. So a word is drawn
+    again if the lower half of its product is less than 2**b mod below (Lemire 2019, section 4).
     """
     bits, dtype, wide = (16, "<u2", np.uint32) if below <= 2**8 else (32, "<u4", np.uint64)
     out = np.empty(n, dtype=np.uint16)
@@ -103,12 +104,17 @@ def uniform(below: int, n: int) -> Array:
 
 
 def rate_of(wanted: float) -> int:
-    """Return a probability in units of 2**-16: the nearest one, and no smaller than one unit."""
+    """Return a sampling probability as a whole number of units of 2**-16, the nearest one.
+
+    It is at least one unit.
+    """
     return max(1, round(wanted * (1 << _RATE)))
 
 
 def thrown(rate: int, n: int) -> Bools:
-    """Return `n` independent coins, each True with probability rate / 2**16, exactly: who takes
-    part in a step."""
+    """Return `n` independent coins, each True with probability rate / 2**16, exactly.
+
+    They decide which rows a step of gradient descent samples.
+    """
     heads: Bools = draw_integers(n, "<u2") < rate
     return heads

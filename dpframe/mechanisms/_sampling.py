@@ -110,8 +110,11 @@ def one_minus_exp_interval(num: int, den: int, bits: int) -> tuple[int, int]:
 
 
 def minus_log(x: Reals, bits: int) -> Reals:
-    """Return ``-ln(x / 2**bits)`` for an array of positive doubles. Basic operations alone make it,
-    so that its error has a proved bound."""
+    """Return ``-ln(x / 2**bits)`` for an array of positive doubles.
+
+    Basic operations alone make it, so that its error has a proved bound. The binary exponent of x
+    gives a multiple of ln 2, and the mantissa m the series that the comment above explains.
+    """
     pattern = x.view(np.int64)
     m = (pattern & _MANTISSA | _EXPONENT_OF_HALF << 52).view(np.float64)
     out = (pattern >> 52).astype(np.float64)
@@ -347,8 +350,12 @@ class _Inversion(NamedTuple):
         return least
 
     def magnitude(self, word: int) -> int:
-        """Return the magnitude that one uniform 64-bit word stands for. Doubles decide it where
-        they can, and exact arithmetic elsewhere."""
+        """Return the magnitude N that one uniform 64-bit word stands for.
+
+        The upper 63 bits of the word begin U, and N is the integer part of ``scale * -ln U +
+        shift``. If that is nearer to a whole number than the error of doubles (``slack``), or U is
+        too small, `resolve` finds N exactly.
+        """
         digits = word >> 1
         if digits < _COARSE:
             return self.resolve(digits, 0)
@@ -358,7 +365,10 @@ class _Inversion(NamedTuple):
         return n if n == int(t + slack) else self.resolve(digits, n)
 
     def magnitudes(self, words: Words) -> Integers:
-        """Return the magnitudes that many uniform 64-bit words stand for, exactly."""
+        """Return the magnitudes that many uniform 64-bit words stand for.
+
+        It is `magnitude` for an array: doubles decide most words, and `resolve` the others.
+        """
         digits = words >> np.uint64(1)
         t = minus_log(digits.astype(np.float64), 63)
         t *= self.scale
@@ -392,12 +402,12 @@ def _with_signs(x: Integers, words: Words) -> Integers:
 
 
 class _Split(NamedTuple):
-    """The same laws at scales above 2**24: N = 2**m H + Z for independent H and Z.
+    """The laws of `_Inversion` at scales above 2**24: N = 2**m H + Z for independent H and Z.
 
     H is geometric at the rate ``2**m num/den``, which lies in [2**-24, 2**-23). Z is uniform on m
     bits and survives with probability ``exp(-Z num/den)``. That is above ``1 - 2**m num/den``, so a
     uniform V of `spare` bits that is at least ``2**m num/den`` says so without arithmetic. A
-    `signed` N gets a sign; minus zero is drawn anew.
+    `signed` N gets a sign; minus zero is drawn anew. In the methods, ``low`` is Z and ``v`` is V.
     """
 
     num: int
@@ -430,13 +440,17 @@ class _Split(NamedTuple):
         )
 
     def survives(self, low: int, v: int) -> bool:
+        """Return whether a Z survives, by exact comparison with V and further random bits."""
         return not _Uniform(v, self.spare).below(
             partial(one_minus_exp_interval, low * self.num, self.den)
         )
 
     def draw_one(self) -> int:
-        """Draw one number: a high part by inversion and low bits by rejection. A negative zero is
-        rejected, since zero would else count twice."""
+        """Draw one number: a high part by inversion and low bits by rejection.
+
+        A negative zero is rejected, since zero would else count twice. The loop ends at the first
+        number that is not rejected.
+        """
         while True:
             word = int.from_bytes(random_bytes(8), "little")
             low_word = int.from_bytes(random_bytes((self.m + self.spare) // 8), "little")
@@ -450,8 +464,10 @@ class _Split(NamedTuple):
         return size + 1
 
     def block(self, n: int) -> Integers:
-        """Draw at most `n` numbers at once, each from a high part and low bits. Rejected ones are
-        left out."""
+        """Draw at most `n` numbers at once, each from a high part and low bits.
+
+        Rejected ones are left out, so the array may be shorter than `n`.
+        """
         words = _random_words(2 * n)
         words, low_words = words[:n], words[n:]
         high = self.high.magnitudes(words)
@@ -473,10 +489,11 @@ class _Gaussian(NamedTuple):
     Steinke 2020): keep Y with probability exp(-gamma), ``gamma = (|Y| - variance/t)**2 / (2
     variance)``.
 
-    V < exp(-gamma) is ``-ln V > gamma`` for a uniform V, which begins with 32 bits.
+    V < exp(-gamma) is ``-ln V > gamma`` for a uniform V. In the methods, ``y`` is Y and ``v`` has
+    the first 32 bits of V.
     """
 
-    num: int
+    num: int  # the variance is num / den
     den: int
     t: int
     proposal: _Inversion | _Split
@@ -488,8 +505,12 @@ class _Gaussian(NamedTuple):
 
     @classmethod
     def of(cls, num: int, den: int) -> _Gaussian:
-        """Prepare a sampler of the discrete Gaussian with variance num / den. It rejects from
-        Laplace noise whose scale ``t`` is the next whole number above the deviation."""
+        """Prepare a sampler of the discrete Gaussian with variance num / den.
+
+        It rejects from discrete Laplace noise whose scale ``t`` is the next whole number above the
+        deviation. The constants of gamma are computed once: exactly as (|y| ``unit`` - num)**2 /
+        ``under``, and in doubles as (|y| - centre)**2 weight. A tiny variance gets a finite weight.
+        """
         t = math.isqrt(num // den) + 1
         unit, under = den * t, 2 * num * den * t**2
         if num >= INT64_VARIANCE * den:  # python integers: the doubles below are not used
@@ -498,15 +519,19 @@ class _Gaussian(NamedTuple):
         return cls(num, den, t, _laplace(t, 1), num / unit, weight, False, unit, under)
 
     def gamma(self, y: int) -> tuple[int, int]:
-        """Return the same as a fraction."""
+        """Return the gamma of a proposal y as a fraction: numerator and denominator."""
         return (abs(y) * self.unit - self.num) ** 2, self.under
 
     def survives(self, y: int, v: int) -> bool:
+        """Return whether a proposal y is kept, by exact comparison with V and further bits."""
         return _Uniform(v, 32).below(partial(exp_interval, *self.gamma(y)))
 
     def draw_one(self) -> int:
-        """Draw one discrete Gaussian number by rejection from discrete Laplace noise. Doubles
-        decide where they can, and exact arithmetic elsewhere."""
+        """Draw one discrete Gaussian number by rejection from discrete Laplace noise.
+
+        A proposal y is kept if -ln V exceeds gamma by more than the error of doubles (``slack``),
+        and rejected if it falls short by more. Between them `survives` decides exactly.
+        """
         while True:
             y, v = self.proposal.draw_one(), int.from_bytes(random_bytes(4), "little")
             top = (abs(y) * self.unit - self.num) ** 2
@@ -538,8 +563,9 @@ def _draw_survivors(
     """Return a mask of the proposals ``y`` that are kept in rejection sampling, each with
     probability ``exp(-gamma)``.
 
-    A uniform number for each begins with the 32 bits v. Doubles decide what is clear, and
-    `survives` the rest. `gamma` is overwritten.
+    ``v`` has the first 32 bits of a uniform number V for each proposal, which is kept if V is below
+    ``exp(-gamma)``. Doubles decide where -ln V and gamma differ by more than their error. For the
+    others ``survives(y, v)`` decides exactly. `gamma` is overwritten.
     """
     x = v + 1.0
     ahead = minus_log(x, 32)
@@ -558,11 +584,11 @@ class _TruncatedLaplace(NamedTuple):
     """Discrete Laplace noise within `cut`, by rejection.
 
     If the cut is a scale or more, `wide` is the noise without a cut. At least 63 % of it is within
-    the cut. Otherwise `wide` is None, and a uniform place within the cut is drawn. It is kept with
+    the cut. Otherwise `wide` is None, and a uniform y within the cut is drawn. It is kept with
     probability ``exp(-|y| num/den)``, at least ``exp(-1)``.
     """
 
-    num: int
+    num: int  # the rate is num / den
     den: int
     cut: int
     wide: _Inversion | _Split | None
@@ -575,10 +601,20 @@ class _TruncatedLaplace(NamedTuple):
         return cls(num, den, cut, wide, (2 * cut).bit_length(), cut >= _LIMIT)
 
     def survives(self, y: int, v: int) -> bool:
+        """Return whether a uniform y within the cut is kept.
+
+        ``v`` has the first 32 bits of the uniform number that decides it, and more are drawn if
+        they are needed.
+        """
         return _Uniform(v, 32).below(partial(exp_interval, abs(y) * self.num, self.den))
 
     def draw_one(self) -> int:
-        """Draw one number by rejection, until one within ``cut`` is accepted."""
+        """Draw one number within ``cut`` of 0, by rejection.
+
+        With a `wide` law, draw from it until a number lies within the cut. Else draw a uniform
+        number of `bits` bits until it is at most 2 cut; less the cut it is y. Keep y if it
+        survives, or begin again.
+        """
         while True:
             if self.wide is not None:
                 y = self.wide.draw_one()

@@ -184,10 +184,13 @@ class GaussianNoise(Noise):
         amount = price.mu_squared
         if price.rho is not None:
             buys, amount = cls.for_rho, price.rho
-        noises = [buys(squared * len(distances), amount) for _, squared in distances]
-        # A vector that nobody can move has no cost, and no loss has a sensitivity of 0.
-        pairs = zip(noises, distances, strict=True)
-        moved = [(noise.variance, Fraction(squared)) for noise, (_, squared) in pairs if squared]
+        noises, moved = [], []
+        for _, squared in distances:
+            noise = buys(squared * len(distances), amount)
+            noises.append(noise)
+            # A vector that nobody can move has no cost, and no loss has a sensitivity of 0.
+            if squared:
+                moved.append((noise.variance, Fraction(squared)))
         if not moved:
             return Offer(noises, PureDP(pure(price)))
         return Offer(noises, DiscreteGaussian(parts=moved), price.delta)
@@ -272,8 +275,10 @@ def _variance_for(step_squared: Fraction) -> Fraction:
     """Return nearly the least variance at which a move of one integer by one has at most this mu
     squared. Bisection finds it to a part in 10**9.
 
-    Each middle is the double nearest to the mean of the ends, and each decision the one that exact
-    fractions make. Doubles decide what they are sure of, so that few fractions are needed:
+    ``low`` and ``high`` are the ends, and x and y their doubles. The result must not depend on
+    rounding: each middle is the double nearest to the mean of the ends, and each decision the one
+    that exact fractions make. Doubles decide what they are sure of, so that few fractions are
+    needed:
 
     - Whether a variance is enough, outside the ends that `_doubtful` finds.
     - Whether the ends are close, unless a millionth may tell: they are more than 10**-9 apart
@@ -306,13 +311,14 @@ def _variance_for(step_squared: Fraction) -> Fraction:
 
 
 def _doubtful(step_squared: Fraction) -> tuple[float, float]:
-    """Return two variances that narrow the search of `_variance_for`. Up to the first no variance
+    """Return two variances that narrow the search of `_variance_for`: up to the first no variance
     is enough for this mu squared, and from the second on all are.
 
-    The least mu falls as the variance grows, and `shift_mu` is within a factor of 1 + 10**-13 of a
-    multiple of it. So if its square at one variance is off by more than a factor of 1 + 10**-12, it
-    is on that side at all variances beyond. What is tried is a part in 10**11 to both sides of a
-    guess: any guess is right, and a good one leaves little between.
+    They are a part in 10**11 to both sides of a guess, which iteration finds. Each is checked: a
+    bad guess returns 0 or inf, and is never wrong. The exact mu falls as the variance grows, and
+    `shift_mu` is within a factor of 1 + 10**-13 of a multiple of it. So if its square at one
+    variance is off by more than a factor of 1 + 10**-12, it is on that side at all variances
+    beyond.
     """
     square = float(step_squared)
     if not 1e-200 < square < 1e200:
@@ -332,8 +338,10 @@ def _doubtful(step_squared: Fraction) -> tuple[float, float]:
 
 @lru_cache(maxsize=256)
 def normal_quantile(level: float) -> float:
-    """Return the two-sided quantile of the standard normal, by bisection on erf: released intervals
-    keep their last digits by it."""
+    """Return the t with P[|Z| <= t] = level for a standard normal Z.
+
+    It is found by bisection on erf, so that intervals have the same last digits everywhere.
+    """
     return _search.first_where(lambda x: math.erf(x / math.sqrt(2)) >= level, 0.0, 40.0, rounds=80)
 
 
@@ -344,12 +352,16 @@ def discrete_reach(
     level: float,
     terms: int,
 ) -> float:
-    """Return a bound on a weighted sum of ``terms`` whole-number noises, divided by the norm of its
-    weights. It holds with probability ``level``. Before rounding, the noise is nearer to zero than
-    a continuous law with this ``spread`` and ``deviation``. ``quantile(p)`` bounds one noise with
-    probability p.
+    """Return a bound on the size of a weighted sum of whole-number noises, for weights of norm 1.
 
-    Each of four bounds holds, and the least is taken
+    It holds with probability ``level`` for any weights of ``terms`` noises. A noise plus a uniform
+    number on [-1/2, 1/2] is nearer to 0 than continuous noise of this ``deviation``, and
+    ``spread(p)`` deviations bound sums of the latter with probability p. ``quantile(p)`` bounds one
+    noise with probability p.
+
+    Four bounds hold, and the least is returned. They differ in how the uniform numbers are taken
+    off again: each is at most 1/2; their sum is bounded by Chernoff, with a hundredth of the risk;
+    they are symmetric, which takes half the risk; or each noise is bounded alone, without them
     (docs/guarantees/intervals.md#sums-of-several-noisy-integers).
     """
     risk = 1 - level
@@ -363,8 +375,10 @@ def discrete_reach(
 
 
 def sum_quantile(weights: NDArray[np.float64], level: float, terms: int) -> int:
-    """Return the least t with P[|X1 + ... + Xterms| <= t] >= level, by convolution. Each X is
-    independent, with P[x] proportional to weights[|x|]."""
+    """Return the least t with P[|S| <= t] >= level, for the sum S of ``terms`` independent noises.
+
+    Each noise has P[x] proportional to weights[|x|]. The law of the sum is found by convolution.
+    """
     single_law = np.concatenate([weights[:0:-1], weights])
     single_law /= single_law.sum()
     law = single_law

@@ -72,20 +72,27 @@ class Response(Pure):
         return self.kept + self.lies / self.k
 
     def interval(self, times: int, bits: int) -> tuple[int, int]:
-        """Return integers that enclose ``2**bits times / (e**epsilon + k - 1)``, at most 2 apart.
-        Coins with that probability are drawn from them; ``times`` is 1 or ``k``."""
+        """Return two integers, at most 2 apart, that enclose ``2**bits p``.
+
+        Here p is ``times / (e**epsilon + k - 1)``, the probability of a coin that `_coins.coins`
+        throws. ``times`` is 1 or ``k``.
+        """
         more = bits + 24
         low, high = exp_interval(self.epsilon.numerator, self.epsilon.denominator, more)
-        unit, other_values = 1 << more, self.k - 1  # times q / (1 + (k - 1) q) grows with q
+        # With q = e**-epsilon, p is times q / (1 + (k - 1) q), which grows with q.
+        unit, other_values = 1 << more, self.k - 1
         return (
             (times * low << bits) // (unit + other_values * low),
             -((-times * high << bits) // (unit + other_values * high)),
         )
 
     def respond(self, places: Codes) -> Codes:
-        """Return a randomized report for each row, a number from 0 to k - 1. ``places`` has 1 + the
-        index of a row's value, or 0 if its value is not listed. A row without a listed value gets a
-        uniform report."""
+        """Return a randomized report for each row, a number from 0 to k - 1.
+
+        ``places`` has 1 + the index of a row's value, or 0 if its value is not listed. A report is
+        the index of the value, or uniform over all values with the probability `lies`. A row
+        without a listed value always gets a uniform report.
+        """
         n = len(places)
         reports: Any = np.empty(n, dtype=np.uint8 if self.k <= 2**8 else np.uint16)
         np.subtract(places, 1, out=reports, casting="unsafe")
@@ -132,7 +139,11 @@ def round_to_points(steps: NDArray[np.int64], width: int, points: int) -> Codes:
 
 def spread(response: Response, t: float) -> float:
     """Return the variance of the unbiased estimate of a number t in [0, 1] from one randomized
-    report. The number is rounded to k points at random, and then randomized by ``response``."""
+    report.
+
+    The number is rounded at random to one of k points, and then randomized by ``response``. Both
+    steps add variance: ``within`` is that of the rounding.
+    """
     m = response.k - 1
     part = t * m - math.floor(t * m)
     within = part * (1 - part) / m**2
@@ -144,8 +155,11 @@ def spread(response: Response, t: float) -> float:
 
 @lru_cache(maxsize=256)
 def points_for(epsilon: Fraction) -> int:
-    """Return the number of grid points to round a value to before it is randomized. It has the
-    least worst variance of all, and follows from epsilon alone."""
+    """Return the number of grid points to round a value to before it is randomized.
+
+    It has the smallest variance at the worst value, and follows from epsilon alone. That variance
+    falls and then rises with the number of points, so the search stops when it rises.
+    """
     best, least = 2, math.inf
     for points in range(2, POINTS + 1):
         response = Response(epsilon, points)
@@ -160,8 +174,11 @@ def points_for(epsilon: Fraction) -> int:
 
 def worst_spread(response: Response) -> float:
     """Return the largest variance of an estimate from one report, over all numbers t in [0, 1].
-    Between two points the variance is a parabola that bends down. Its two halves mirror each other,
-    so one is searched."""
+
+    It is the largest `spread`. Between two neighbouring points that is a parabola in t that bends
+    down. ``tops`` has where these parabolas have their tops, each moved into its interval. The
+    variance at t is that at 1 - t, so half of the intervals are searched.
+    """
     m, lies, truthful = response.k - 1, response.lies, response.kept
     tops = ((2 * i + 1) / m - lies for i in range(m // 2 + 1))
     inside = (min(max(top / (2 * truthful), i / m), (i + 1) / m) for i, top in enumerate(tops))

@@ -16,7 +16,7 @@ from dpframe._types import Array
 from dpframe.accounting import loss as losses
 from dpframe.accounting._additive import root_below
 from dpframe.accounting._filter import Price
-from dpframe.accounting._tight import largest
+from dpframe.accounting._tight import find_largest_epsilon
 from dpframe.accounting.loss import Loss
 from dpframe.mechanisms import _sampling
 from dpframe.mechanisms._base import Choice, Form, Offer, Shape, pure, register
@@ -192,15 +192,22 @@ def _uniform(below: int, size: int) -> NDArray[np.int64]:
 
 
 def ranges_cost_less(price: Price) -> bool:
-    """Return whether the accountant counts a bounded range for less than a pure epsilon."""
-    return not price.rho is price.mu_squared is None or (
-        price.stake is not None and price.stake.left is not None
-    )
+    """Return whether the accountant counts a bounded range for less than a pure epsilon.
+
+    That is so if it counts in zCDP or in Gaussian privacy, or still has a Gaussian budget.
+    """
+    if price.rho is not None or price.mu_squared is not None:
+        return True
+    return price.stake is not None and price.stake.left is not None
 
 
 def price_range(price: Price) -> tuple[Fraction, str]:
     """Return the epsilon of the exponential mechanism that a price buys, and the reason in words
-    for the plan."""
+    for the plan.
+
+    The privacy losses of that mechanism lie in a range of this length, which may cost less than a
+    pure epsilon of the same size. Then the price buys a larger epsilon.
+    """
     if price.rho is not None:
         epsilon = root_below(8 * price.rho)
         return (
@@ -210,7 +217,10 @@ def price_range(price: Price) -> tuple[Fraction, str]:
     epsilon, stake = pure(price), price.stake
     if stake is not None and stake.left is not None and stake.cost is not None:
         # The residue alone pays, and takes less for a range than for any release of this epsilon.
-        epsilon = max(epsilon, largest("ranged", stake.left, stake.cost, stake.epsilon) or epsilon)
+        epsilon = max(
+            epsilon,
+            find_largest_epsilon("ranged", stake.left, stake.cost, stake.epsilon) or epsilon,
+        )
     if ranges_cost_less(price):
         return (
             epsilon,

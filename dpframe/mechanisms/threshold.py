@@ -4,6 +4,10 @@
 Each kind adds its noise to integers, a row a component and a column a key, and `shows` tells which
 columns may leave. What leaves of these are the noisy integers: a threshold costs no more with its
 counts than without.
+
+Words of this file: a component is one of the integers of a key, such as its number of rows. A bar
+is a threshold on the sum of some components. The ``failure`` is the probability that a key of one
+person alone is shown. X is the noise in a count, and T the threshold of a bar.
 """
 
 from __future__ import annotations
@@ -27,9 +31,9 @@ from dpframe.mechanisms.noise import GaussianNoise, LaplaceNoise, sum_quantile
 Floats = NDArray[np.float64]
 
 _UP = 1 + 1e-9  # covers the few roundings of each probability below
-_HIDDEN = -(2**60)  # of a count that is not shown
-_COIN = 2**32
-_REST = 16  # of the failure, what each bar but the first one gets
+_HIDDEN = -(2**60)  # stands for a count that is not shown
+_COIN = 2**32  # coins have probabilities in multiples of 1 / _COIN
+_REST = 16  # each bar but the first one gets this part of the failure
 _FAR = 700.0  # deviations or rates beyond which a tail is no double
 _SURELY = 0.999  # a key that was shown as often as that counts as if it always were
 
@@ -42,9 +46,11 @@ class Bar(NamedTuple):
     least: int
 
 
-def each_of(failure: Fraction, keys: int) -> float:
-    """Return the largest probability, rounded down, such that one of `keys` independent events has at most
-    ``failure``."""
+def split_failure(failure: Fraction, keys: int) -> float:
+    """Return the largest failure that each of `keys` independent keys may have, rounded down.
+
+    Then at least one of them fails with probability ``failure`` at most.
+    """
     return -math.expm1(math.log1p(-float(failure) * (1 - 1e-12)) / keys) / _UP
 
 
@@ -79,14 +85,18 @@ class Threshold(Noise):
             passed |= np.asarray(noisy[: bar.components].sum(axis=0) >= bar.least, dtype=bool)
         return passed
 
-    def shown_at_least(self, noisy: Array, risk: float) -> Floats:
-        """Return a lower bound on the probability with which each released key passed the
-        threshold. The bounds are wrong with probability ``risk`` at most. Intervals need them,
-        since released counts tend to be too large.
+    def bound_chance_of_being_shown(self, noisy: Array, risk: float) -> Floats:
+        """Return, for each released key, a lower bound on the probability that its noisy count
+        passes the threshold.
 
-        A count n that shows y has passed T <= y, so of all n with P[X >= y - n] < r P[X >= T - n]
-        the chance of the true one to be among them is r, given that it shows; and of the others the
-        least one is shown least often.
+        ``noisy`` has a column for each released key. The bounds are wrong with probability ``risk``
+        at most. Intervals need them: released counts are too large on average, since a key with
+        unluckily low noise is not released.
+
+        Let y be the noisy count and r the risk. A true count n is ruled out if P[X >= y - n] is
+        less than r P[X >= T - n]. Given that the key is released, the true count is ruled out with
+        probability r at most. The least count that is left is shown least often. The loop finds it
+        by bisection.
         """
         chances = np.zeros(noisy.shape[1:])
         for components, least in self.bars:
@@ -103,18 +113,20 @@ class Threshold(Noise):
             chances = np.maximum(chances, self.above(components, least - high))
         return chances
 
-    def mask_surely_shown(self, noisy: Array, risk: float) -> NDArray[np.bool_]:
-        """Return a mask of the keys whose counts are so far above a threshold that they nearly
-        always pass it. Their probability is `_SURELY` or more, so `shown_at_least` need not be
-        searched for them.
+    def mask_nearly_always_shown(self, noisy: Array, risk: float) -> NDArray[np.bool_]:
+        """Return a mask of the keys that are shown with probability `_SURELY` or more, since their
+        noisy counts are far above a threshold.
 
-        With P[X >= a] below r `_SURELY` and P[X >= -b] at least `_SURELY`, a key that shows y >= T + a + b has more than y - a,
-        since P[X >= a] is below r P[X >= T - (y - a)]; and whoever has that much is shown that often.
+        ``noisy`` and ``risk`` are those of `bound_chance_of_being_shown`. That slower search is not
+        needed for these keys.
+
+        Let y be the noisy count and r the risk. Choose a with P[X >= a] below r `_SURELY`, and b
+        with P[X >= -b] at least `_SURELY`. If y >= T + a + b, then the true count is more than
+        y - a: all others are ruled out. A count of y - a >= T + b passes with P[X >= -b].
         """
         sure = np.zeros(noisy.shape[1:], dtype=bool)
-        far: Floats = np.ldexp(
-            1.0, np.arange(60)
-        )  # near enough: which keys are searched for changes nothing
+        # Powers of 2 are near enough: the search gives the same result for a key left to it.
+        far: Floats = np.ldexp(1.0, np.arange(60))
         for components, least in self.bars:
             above = self.above(components, far) < risk / len(self.bars) * _SURELY
             below = self.above(components, -far) >= _SURELY
@@ -124,18 +136,20 @@ class Threshold(Noise):
         return sure
 
     def levels(self, released: Array, level: float) -> Floats:
-        """Return for each released key the confidence level to use for its interval. An interval
-        for noise without a threshold then covers with probability ``level``, given that the key was
-        released.
+        """Return, for each released key, the confidence level to ask of an interval that ignores
+        the threshold.
 
-        A miss is as likely as it is without a threshold, divided by the chance to be shown
-        (docs/guarantees/keys.md). Rounded to a few different levels, towards wider intervals.
+        The interval then covers with probability ``level``, given that the key was released. A miss
+        is at most as likely as without a threshold, divided by the probability to be shown
+        (docs/guarantees/keys.md). The risk of a miss is multiplied by that probability. A twentieth
+        of the risk is kept for bounds that are wrong. Levels are rounded to a few different ones,
+        towards wider intervals.
         """
         risk = 1 - level
         chances = np.ones(released.shape[1:])
-        near = ~self.mask_surely_shown(released, risk / 40)
+        near = ~self.mask_nearly_always_shown(released, risk / 40)
         if near.any():
-            chances[near] = self.shown_at_least(released[:, near], risk / 40)
+            chances[near] = self.bound_chance_of_being_shown(released[:, near], risk / 40)
         with np.errstate(divide="ignore"):
             steps = np.where(
                 chances >= _SURELY,
@@ -154,28 +168,35 @@ class Threshold(Noise):
         return super().from_json({**data, "bars": tuple(Bar(*bar) for bar in data["bars"])})
 
 
-def _least(above: Callable[[int], float], each: float) -> int:
-    """Return the least whole number t at which the decreasing function ``above`` is at most
-    ``each``: a threshold with that probability."""
+def _find_least_threshold(tail: Callable[[int], float], failure: float) -> int:
+    """Return the least whole t at which ``tail(t)`` is at most ``failure``.
+
+    ``tail`` decreases in t. It is the probability that a key with threshold t is shown.
+    """
     high = 1
-    while above(high) > each:
+    while tail(high) > failure:
         high *= 2
     return (
-        _search.last_where(lambda t: above(t) > each, high // 2, high, middle=_search.whole_halfway)
+        _search.last_where(
+            lambda t: tail(t) > failure, high // 2, high, middle=_search.whole_halfway
+        )
         + 1
     )
 
 
-def _bars(
-    per_key: int, components: Sequence[int], each: float, above: Callable[[int, int], float]
+def _find_bars(
+    per_key: int, components: Sequence[int], failure: float, tail: Callable[[int, int], float]
 ) -> tuple[Bar, ...]:
-    """Return the thresholds that a key of a single person passes with probability ``each`` at most.
-    Such a key's integers add up to ``per_key`` at most. ``above(c, t)`` bounds the probability that
-    ``c`` noises add up to t."""
-    rest = each / _REST
-    shares = [each - rest * (len(components) - 1), *(rest for _ in components[1:])]
+    """Return a bar for each number in ``components``. A key of one person alone passes any of them
+    with probability ``failure`` at most.
+
+    Such a key's integers add up to ``per_key`` at most. ``tail(c, t)`` bounds the probability that
+    ``c`` noises add up to t or more.
+    """
+    rest = failure / _REST
+    shares = [failure - rest * (len(components) - 1), *(rest for _ in components[1:])]
     return tuple(
-        Bar(c, per_key + _least(lambda t, c=c: above(c, t) * _UP, share))  # type: ignore[misc]  # a default of c
+        Bar(c, per_key + _find_least_threshold(lambda t, c=c: tail(c, t) * _UP, share))  # type: ignore[misc]  # a default of c
         for c, share in zip(components, shares, strict=True)
     )
 
@@ -246,24 +267,31 @@ class TruncatedThreshold(Truncated):
     lower: Fraction = Fraction(0)
 
     @staticmethod
-    def for_price(moved: int, epsilon: Fraction, failure: Fraction) -> TruncatedThreshold:
-        """Return the mechanism with the least cut for a person who moves `moved` counts by 1.
-        ``failure`` is the probability with which a key of one person alone may be shown. A coin
-        spends what the whole number leaves of it."""
-        rate = epsilon / moved
-        each, a = each_of(failure, moved), float(rate)
-        # exp(-a k) tanh(a / 2) bounds P[X = k] from below, so no smaller cut will do.
+    def with_least_cut(keys: int, epsilon: Fraction, failure: Fraction) -> TruncatedThreshold:
+        """Return the mechanism with the least cut for a person who adds 1 to the counts of at most
+        `keys` keys.
+
+        ``epsilon`` is the privacy loss for all of them, and ``failure`` the probability that any is
+        shown which one person alone has. The least whole cut leaves a part of ``failure`` unused. A
+        coin uses it up: it lowers the cut by 1 for some keys.
+        """
+        rate = epsilon / keys
+        each, r = split_failure(failure, keys), float(rate)
+        # Noise X truncated to -k to k has P[X = k] >= exp(-r k) tanh(r / 2), which must be at most
+        # ``each``. So no cut k below this one will do.
         cut = (
-            max(1, math.floor(math.log(math.tanh(a / 2) / each) / a))
-            if math.tanh(a / 2) > each
+            max(1, math.floor(math.log(math.tanh(r / 2) / each) / r))
+            if math.tanh(r / 2) > each
             else 1
         )
-        # It is this or the next where the price is not small; where it is, many further: hence no
-        # step by step.
-        cut += _least(lambda t: _at_cut(a, cut - 1 + t) * _UP, each) - 1
+        # The least cut is this one or the next, unless epsilon is small. Then it may be far.
+        cut += (
+            _find_least_threshold(lambda t: _compute_chance_of_cut(r, cut - 1 + t) * _UP, each) - 1
+        )
         if cut == 1:
             return TruncatedThreshold(rate, cut)
-        high, low = _at_cut(a, cut - 1) * _UP, _at_cut(a, cut) * _UP
+        high, low = _compute_chance_of_cut(r, cut - 1) * _UP, _compute_chance_of_cut(r, cut) * _UP
+        # The coin lowers the cut for this part of the keys, so that the mean chance is ``each``.
         part = (each - low) / (high - low) * (1 - 1e-9)
         return TruncatedThreshold(rate, cut, Fraction(math.floor(max(0.0, part) * _COIN), _COIN))
 
@@ -277,16 +305,17 @@ class TruncatedThreshold(Truncated):
         return self.cut + 0.5 - float(self.lower)
 
     def release(self, counts: Array) -> Array:
-        """Return the counts with noise where they pass the threshold. All others are replaced by a
-        number far below any count."""
+        """Return the counts with noise where they pass the threshold, and `_HIDDEN` elsewhere.
+
+        For keys with the lower cut, noise equal to the higher cut is drawn again.
+        """
         lower = np.zeros(counts.size, dtype=bool)
         if self.lower:
             words = np.frombuffer(_sampling.random_bytes(4 * counts.size), dtype="<u4")
             lower = words < int(self.lower * _COIN)
         noise = self.draw(counts.size)
-        while (
-            beyond := lower & (np.abs(noise) == self.cut)
-        ).any():  # the counts have no part in how often
+        # How often the loop runs does not depend on the counts.
+        while (beyond := lower & (np.abs(noise) == self.cut)).any():
             noise[beyond] = self.draw(int(beyond.sum()))
         noisy: Array = counts + noise.reshape(counts.shape)
         shown = (noisy > self.cut) | (lower.reshape(counts.shape) & (noisy == self.cut))
@@ -303,12 +332,13 @@ class TruncatedThreshold(Truncated):
         return Truncated.quantile(self, level, terms)
 
     def above(self, components: int, t: Floats) -> Floats:
+        """Return P[X >= t], averaged over the coin that chooses between the two cuts."""
         share = float(self.lower)
         higher = self._above(self.cut, t)
         return higher if not share else share * self._above(self.cut - 1, t) + (1 - share) * higher
 
-    def _above(self, k: int, t: Floats) -> Floats:
-        return _truncated_tail(float(self.rate), k, t)
+    def _above(self, cut: int, t: Floats) -> Floats:
+        return _compute_truncated_tail(float(self.rate), cut, t)
 
     def to_json(self) -> Json:
         """Return the name and the parameters for a receipt, without ``lower`` if it is 0."""
@@ -324,18 +354,26 @@ class TruncatedThreshold(Truncated):
         return cls(Fraction(data["rate"]), int(data["cut"]), Fraction(data.get("lower", 0)))
 
 
-def _at_cut(a: float, cut: int) -> float:
-    # By expm1, since 1 + q - 2 q**(cut + 1) loses its digits where a is small.
-    return math.exp(-a * cut) * -math.expm1(-a) / (math.expm1(-a) - 2 * math.expm1(-a * (cut + 1)))
+def _compute_chance_of_cut(rate: float, cut: int) -> float:
+    """Return P[X = cut] of discrete Laplace noise X with this rate, truncated to -cut to cut."""
+    # With q = exp(-rate) it is q**cut (1 - q) / (1 + q - 2 q**(cut + 1)). By expm1, since that
+    # denominator loses its digits where the rate is small.
+    return (
+        math.exp(-rate * cut)
+        * -math.expm1(-rate)
+        / (math.expm1(-rate) - 2 * math.expm1(-rate * (cut + 1)))
+    )
 
 
-def _truncated_tail(a: float, k: int, t: Floats) -> Floats:
-    """Return P[X >= t] of discrete Laplace noise X with rate ``a``, truncated to -k to k."""
+def _compute_truncated_tail(rate: float, cut: int, t: Floats) -> Floats:
+    """Return P[X >= t] of discrete Laplace noise X with this rate, truncated to -cut to cut."""
     t = np.ceil(t)
     upper = np.maximum(t, 1 - t)  # from 1 to the cut it is a sum of a geometric series
     with np.errstate(under="ignore"):
-        mass = np.exp(-a * np.minimum(upper, k + 1.0)) - math.exp(-a * (k + 1))
-    tail = np.where(upper > k, 0.0, mass / (1 + math.exp(-a) - 2 * math.exp(-a * (k + 1))))
+        mass = np.exp(-rate * np.minimum(upper, cut + 1.0)) - math.exp(-rate * (cut + 1))
+    tail = np.where(
+        upper > cut, 0.0, mass / (1 + math.exp(-rate) - 2 * math.exp(-rate * (cut + 1)))
+    )
     probability: Floats = np.where(t >= 1, tail, 1 - tail)
     return probability
 
@@ -343,13 +381,14 @@ def _truncated_tail(a: float, k: int, t: Floats) -> Floats:
 @register
 @dataclass(frozen=True, slots=True)
 class TruncatedVector(Truncated):
-    """Shows counts of several kinds with such noise on each, if a bar is passed: the first is on
-    the first of them alone.
+    """Show counts of several kinds with truncated noise on each, if the key passes a bar.
+
+    The first bar is on the first count alone.
 
     Formal guarantee: non-negative numbers that add up to ``per_key`` at most, added to a key,
-    change this by (rate * per_key, P[X > cut - per_key]) in either direction; and a key that one
-    person alone has, whose numbers add up to so much, is shown with the probability that `at` was
-    given, at most (docs/guarantees/keys.md).
+    change this by (rate * per_key, P[X > cut - per_key]) in either direction. A key that one person
+    alone has, whose numbers add up to ``per_key`` at most, is shown with probability at most the
+    ``failure`` that `with_least_bars` was given (docs/guarantees/keys.md).
     """
 
     name: ClassVar[str] = "truncated thresholds"
@@ -359,44 +398,48 @@ class TruncatedVector(Truncated):
     bars: tuple[Bar, ...]
 
     @staticmethod
-    def at(
-        scale: Fraction, per_key: int, components: Sequence[int], moved: int, failure: Fraction
+    def with_least_bars(
+        scale: Fraction, per_key: int, components: Sequence[int], keys: int, failure: Fraction
     ) -> TruncatedVector:
         """Return the mechanism with the least thresholds that keep keys of one person alone secret.
-        Such a person moves `moved` keys, by ``per_key`` at most each. ``failure`` is the
-        probability with which such a key may be shown."""
-        a, each = float(1 / scale), each_of(failure, moved)
-        first = each * (1 - (len(components) - 1) / _REST)
+
+        Such a person has at most `keys` keys, and adds at most ``per_key`` to each. ``failure`` is
+        the probability with which any of these may be shown. ``scale`` is that of the noise, and
+        ``components`` has the number of integers that each bar sums up.
+        """
+        rate, failure_per_key = float(1 / scale), split_failure(failure, keys)
+        first = failure_per_key * (1 - (len(components) - 1) / _REST)
 
         def beyond(cut: int) -> float:
-            """Return a bound on how likely a key of one person alone passes, if the noise is
-            truncated at ``cut``."""
+            """Return a bound on the probability that a key of one person alone passes the first
+            bar, if the noise is truncated at ``cut``."""
             return (
-                float(_truncated_tail(a, cut, np.array(cut - per_key + 1.0))) * _UP
+                float(_compute_truncated_tail(rate, cut, np.array(cut - per_key + 1.0))) * _UP
                 if cut > per_key
                 else 1.0
             )
 
-        cut = _least(beyond, first)
-        inside = 1 - 2 * laplace_tail(a, 1, cut + 1)
+        cut = _find_least_threshold(beyond, first)
+        # The probability that noise without truncation lies within the cut.
+        inside = 1 - 2 * laplace_tail(rate, 1, cut + 1)
         rest = []
         for c in components[1:]:
 
             def tail(t: int, c: int = c) -> float:
                 """Return a bound on how likely ``c`` truncated noises add up to ``t`` or more."""
-                return float(laplace_tail(a, c, t) / inside**c * _UP)
+                return float(laplace_tail(rate, c, t) / inside**c * _UP)
 
-            rest.append(Bar(c, per_key + _least(tail, each / _REST)))
+            rest.append(Bar(c, per_key + _find_least_threshold(tail, failure_per_key / _REST)))
         return TruncatedVector(1 / scale, cut, (Bar(components[0], cut + 1), *rest))
 
     def above(self, components: int, t: Floats) -> Floats:
         """Return a lower bound on P[X >= t] for the sum X of ``components`` truncated noises. It is
         exact for one noise."""
-        a = float(self.rate)
+        rate = float(self.rate)
         if components == 1:
-            return _truncated_tail(a, self.cut, t)
-        cut_off = 2 * components * float(laplace_tail(a, 1, self.cut + 1))
-        return np.maximum(_laplace_above(a, components, t) - cut_off, 0.0)
+            return _compute_truncated_tail(rate, self.cut, t)
+        cut_off = 2 * components * float(laplace_tail(rate, 1, self.cut + 1))
+        return np.maximum(_laplace_above(rate, components, t) - cut_off, 0.0)
 
 
 # Noise that is not -----------------------------------------------------------------------------------------------------
@@ -407,9 +450,9 @@ class TruncatedVector(Truncated):
 class LaplaceThreshold(Threshold, LaplaceNoise):
     """Discrete Laplace noise on the counts of each key, shown only for keys that pass a threshold.
 
-    Formal guarantee: that of the noise on the integers of keys which others have too; and a key
-    that one person alone has is shown with the probability that `at` was given, at most, in any of
-    `keys` keys.
+    Formal guarantee: that of the noise on the integers of keys which others have too. If one person
+    alone has `keys` keys, any of them is shown with probability at most the ``failure`` that
+    `with_least_bars` was given.
     """
 
     name: ClassVar[str] = "laplace threshold"
@@ -417,16 +460,19 @@ class LaplaceThreshold(Threshold, LaplaceNoise):
     bars: tuple[Bar, ...]
 
     @staticmethod
-    def at(
+    def with_least_bars(
         scale: Fraction, per_key: int, components: Sequence[int], keys: int, failure: Fraction
     ) -> LaplaceThreshold:
         """Return Laplace noise with the least thresholds that keep keys of one person alone secret.
-        Such a person has `keys` keys, and contributes at most ``per_key`` to each. ``failure`` is
-        the probability with which such a key may be shown."""
-        a = float(1 / scale)
-        each = each_of(failure, keys)
+
+        Such a person has at most `keys` keys, and adds at most ``per_key`` to each. ``failure`` is
+        the probability with which any of these may be shown. ``scale`` is that of the noise, and
+        ``components`` has the number of integers that each bar sums up.
+        """
+        rate = float(1 / scale)
+        each = split_failure(failure, keys)
         return LaplaceThreshold(
-            scale, _bars(per_key, components, each, lambda c, t: laplace_tail(a, c, t))
+            scale, _find_bars(per_key, components, each, lambda c, t: laplace_tail(rate, c, t))
         )
 
     def above(self, components: int, t: Floats) -> Floats:
@@ -435,11 +481,13 @@ class LaplaceThreshold(Threshold, LaplaceNoise):
 
 def laplace_tail(a: float, components: int, t: Any) -> Any:
     """Return P[X >= t] for t >= 1, where X sums ``components`` discrete Laplace noises of rate
-    ``a``, in closed form. X is the difference of two negative binomial variables.
+    ``a``.
 
-    Given the smaller one, b, the other is b + t or more with probability sum_i C(b + t + c - 1, i)
-    (1 - q)**i q**(b + t + c - 1 - i), i < c; and the mean of that over b follows from the factorial
-    moments of b. All terms are positive.
+    ``t`` may be an array. The closed form: let c be the number of components, and q = exp(-a). X is
+    the difference of two negative binomial variables. Given the smaller one, b, the other is b + t
+    or more with probability sum_i C(b + t + c - 1, i) (1 - q)**i q**(b + t + c - 1 - i), i < c. The
+    mean of that over b follows from the factorial moments of b. All terms are positive, so none
+    cancel.
     """
     c, q = components, math.exp(-a)
     p = -math.expm1(-a)
@@ -454,6 +502,8 @@ def laplace_tail(a: float, components: int, t: Any) -> Any:
 
 
 def _laplace_above(a: float, components: int, t: Floats) -> Floats:
+    """Return P[X >= t] for any t, where X sums ``components`` discrete Laplace noises of rate
+    ``a``."""
     t = np.ceil(t)
     tail = laplace_tail(a, components, np.minimum(np.maximum(t, 1 - t), _FAR / a))
     probability: Floats = np.where(t >= 1, tail, 1 - tail)
@@ -474,9 +524,9 @@ def _choose(n: Any, k: int) -> float:
 class GaussianThreshold(Threshold, GaussianNoise):
     """Discrete Gaussian noise on the counts of each key, shown only for keys that pass a threshold.
 
-    Formal guarantee: that of the noise on the integers of keys which others have too; and a key
-    that one person alone has is shown with the probability that `at` was given, at most, in any of
-    `keys` keys.
+    Formal guarantee: that of the noise on the integers of keys which others have too. If one person
+    alone has `keys` keys, any of them is shown with probability at most the ``failure`` that
+    `with_least_bars` was given.
     """
 
     name: ClassVar[str] = "gaussian threshold"
@@ -484,15 +534,19 @@ class GaussianThreshold(Threshold, GaussianNoise):
     bars: tuple[Bar, ...]
 
     @staticmethod
-    def at(
+    def with_least_bars(
         variance: Fraction, per_key: int, components: Sequence[int], keys: int, failure: Fraction
     ) -> GaussianThreshold:
         """Return Gaussian noise with the least thresholds that keep keys of one person alone
-        secret. Such a person has `keys` keys, and contributes at most ``per_key`` to each.
-        ``failure`` is the probability with which such a key may be shown."""
-        each, v = each_of(failure, keys), float(variance)
+        secret.
+
+        Such a person has at most `keys` keys, and adds at most ``per_key`` to each. ``failure`` is
+        the probability with which any of these may be shown. ``variance`` is that of the noise, and
+        ``components`` has the number of integers that each bar sums up.
+        """
+        each, v = split_failure(failure, keys), float(variance)
         return GaussianThreshold(
-            variance, _bars(per_key, components, each, lambda c, t: gaussian_tail(v, c, t))
+            variance, _find_bars(per_key, components, each, lambda c, t: gaussian_tail(v, c, t))
         )
 
     def above(self, components: int, t: Floats) -> Floats:
@@ -533,42 +587,50 @@ def gaussian_tail(variance: float, components: int, t: float) -> float:
 # Which threshold goes with which noise --------------------------------------------------------------------------------
 
 
-def _beside_laplace(
+def _choose_with_laplace(
     noise: Any, l1: int, per_key: int, components: Sequence[int], keys: int, failure: Fraction
 ) -> Threshold:
-    """Return the threshold mechanism that finds keys with Laplace noise. Truncated noise is chosen
-    wherever the integers of a key allow it."""
+    """Return the mechanism that finds keys with Laplace noise; the parameters are those of
+    `THRESHOLDS`.
+
+    Truncated noise is chosen if the first bar is on one component.
+    """
     if tuple(components) == (1,):
-        return TruncatedThreshold.for_price(l1, l1 / noise.scale, failure)
+        return TruncatedThreshold.with_least_cut(l1, l1 / noise.scale, failure)
     if components[0] == 1:
         moved = l1 // per_key  # of keys
-        return TruncatedVector.at(noise.scale, per_key, components, moved, failure)
-    return LaplaceThreshold.at(noise.scale, per_key, components, keys, failure)
+        return TruncatedVector.with_least_bars(noise.scale, per_key, components, moved, failure)
+    return LaplaceThreshold.with_least_bars(noise.scale, per_key, components, keys, failure)
 
 
-def _beside_gaussian(
+def _choose_with_gaussian(
     noise: Any, l1: int, per_key: int, components: Sequence[int], keys: int, failure: Fraction
 ) -> Threshold:
-    return GaussianThreshold.at(noise.variance, per_key, components, keys, failure)
+    return GaussianThreshold.with_least_bars(noise.variance, per_key, components, keys, failure)
 
 
-# Each takes the noise, the L1 distance by which a person moves all integers, the largest sum of one
-# person's integers in a key (``per_key``), the numbers of components whose sums may show a key, the
-# keys of a person, and how often such a key may show.
+# For each kind of noise, a function that chooses the thresholds. Its arguments: the noise, ``l1``
+# (the L1 distance by which a person moves all integers), ``per_key`` (the largest sum of one
+# person's integers in a key), ``components`` (for each bar, how many integers it sums up), ``keys``
+# (the most keys of a person), and ``failure``.
 THRESHOLDS: dict[
     type[Noise], Callable[[Any, int, int, Sequence[int], int, Fraction], Threshold]
 ] = {
-    LaplaceNoise: _beside_laplace,
-    GaussianNoise: _beside_gaussian,
+    LaplaceNoise: _choose_with_laplace,
+    GaussianNoise: _choose_with_gaussian,
 }
 
 
-def beside(
+def choose_threshold(
     noise: Noise, l1: int, per_key: int, components: Sequence[int], keys: int, failure: Fraction
 ) -> Threshold:
-    """Return the threshold mechanism for some noise that finds group keys. It shows a key of one
-    person alone with probability ``failure`` at most, at the least possible threshold. A person has
-    ``keys`` keys and adds at most ``per_key`` to each."""
+    """Return the mechanism that finds group keys with this noise, with the least possible
+    thresholds.
+
+    It shows a key of one person alone with probability ``failure`` at most. A person has at most
+    ``keys`` keys, adds at most ``per_key`` to each, and moves all integers by ``l1`` at most. There
+    is a bar for each number in ``components``: it is on the sum of the first integers of a key.
+    """
     check_finds_keys(type(noise))
     return THRESHOLDS[type(noise)](noise, l1, per_key, components, keys, failure)
 

@@ -24,7 +24,7 @@ from dpframe.accounting import (
     make_filter,
 )
 from dpframe.accounting._filter import Charge, Filter, Limits, Price
-from dpframe.accounting._tight import largest
+from dpframe.accounting._tight import find_largest_epsilon
 from dpframe.accounting.loss import FailingGaussian
 from dpframe.mechanisms.noise import GaussianNoise
 from tests.accounting.rules import ADAPTIVE, F, admitted, one
@@ -292,7 +292,7 @@ def test_largest_epsilon_keeps_to_its_cost(
 ) -> None:
     rule = make_filter("tight", Limits(F(1), F(1, 10**6)))
     cost = left * F(share)
-    found = largest("pure", left, cost, most)
+    found = find_largest_epsilon("pure", left, cost, most)
     assert found is not None
 
     def taken(epsilon: Fraction) -> Fraction:
@@ -303,7 +303,7 @@ def test_largest_epsilon_keeps_to_its_cost(
 
     assert taken(found) <= cost
     assert found == most or taken(found * (1 + F(1, 10**6))) > cost
-    assert largest("pure", left, 2 * left, F(500)) is None
+    assert find_largest_epsilon("pure", left, 2 * left, F(500)) is None
 
 
 @pytest.mark.parametrize("ratio", [0.01, 0.3, 0.7])
@@ -315,8 +315,8 @@ def test_what_costs_a_little_too_much_is_not_taken_at_first_sight(
     after = PureDP(most).leaves(left)
     assert after is not None
     cost = left - after
-    assert largest("pure", left, cost * F(10**8, 10**8 - 1), most) == most
-    found = largest("pure", left, cost * F(10**8 - 1, 10**8), most)
+    assert find_largest_epsilon("pure", left, cost * F(10**8, 10**8 - 1), most) == most
+    found = find_largest_epsilon("pure", left, cost * F(10**8 - 1, 10**8), most)
     assert found is not None
     assert found < most
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterator
 from typing import Any
 
 import matplotlib
@@ -17,12 +16,6 @@ from dpframe.datasets import BOUNDS, KEYS, visits
 
 matplotlib.use("Agg")
 import matplotlib.pyplot as plt
-
-
-@pytest.fixture(autouse=True)
-def closed_afterwards() -> Iterator[None]:
-    yield
-    plt.close("all")
 
 
 @pytest.fixture(scope="module")
@@ -198,7 +191,7 @@ def test_what_has_no_picture_says_so(p: PrivateFrame) -> None:
     with pytest.raises(BadType, match="ax="):
         answer.dp.plot(ax=3)
     with pytest.raises(BadValue, match="have changed"):
-        (answer * 2).dp.plot()
+        (answer**2).dp.plot()
     with pytest.raises(NoSession):
         pd.DataFrame(answer.to_dict(), index=[0]).dp.plot()
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
 from typing import Any
 
 import matplotlib
@@ -17,14 +16,9 @@ from dpframe.datasets import BOUNDS, KEYS, visits
 
 matplotlib.use("Agg")
 import matplotlib.pyplot as plt
+from matplotlib.container import ErrorbarContainer
 
 OPTIONS: dict[str, Any] = {"kind": None, "ax": None, "quantiles": False, "keys": 0, "title": "x"}
-
-
-@pytest.fixture(autouse=True)
-def closed_afterwards() -> Iterator[None]:
-    yield
-    plt.close("all")
 
 
 @pytest.fixture(scope="module")
@@ -213,7 +207,10 @@ def test_long_labels_stay_inside_the_figure() -> None:
     assert min(t.get_window_extent().x0 for t in ax.get_yticklabels()) >= 0
 
 
-def test_an_answer_that_was_unstacked_says_that_it_was_changed(p: PrivateFrame) -> None:
+def test_an_answer_that_was_unstacked_is_drawn_with_its_intervals(p: PrivateFrame) -> None:
     answer = p.groupby(["state", "smoker"]).size(epsilon=1)
+    (axes,) = set(np.ravel(answer.unstack().dp.plot(subplots=False)))
+    errors = [bars for bars in axes.containers if isinstance(bars, ErrorbarContainer)]
+    assert sum(len(bars.lines[2][0].get_segments()) for bars in errors) == len(answer)
     with pytest.raises(NoSession, match="it was changed: take answer"):
-        answer.unstack().dp.plot()
+        pd.DataFrame(answer).dp.plot()

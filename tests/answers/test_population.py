@@ -181,11 +181,13 @@ def test_groups_that_nobody_found_are_samples():
 # Chosen quantiles ------------------------------------------------------------------------------------------------------
 
 
-def test_one_choice_has_no_interval_of_values_and_says_what_has(p):
+def test_one_choice_has_intervals_of_both_kinds(p):
     median = p.median("x", epsilon=5)
-    for words in ({}, {"n": 900}, {"of": "population"}):
-        with pytest.raises(NotOffered, match="method='tree'"):
-            median.interval(**words)
+    low, high = median.interval()
+    assert median.interval(n=900) == (low, high)
+    lower, upper = median.interval(of="population")
+    assert lower <= low <= median <= high <= upper
+    assert upper - lower > high - low
     assert median.ranks() == median.plan.worst_error()
     assert median.ranks(0.99) > median.ranks()
 
@@ -197,9 +199,8 @@ def test_levels_bound_one_another_where_the_number_of_values_is_known(p):
     assert ends.loc[0.3].tolist() == [0.0, three[0.5]]
     released = p.count(epsilon=50)
     pd.testing.assert_frame_equal(three.dp.interval(n=released), ends)
-    with pytest.raises(NotOffered):
-        three.dp.interval()
-    assert three.dp.interval(n=2).isna().all(axis=None)
+    assert three.dp.interval().notna().all(axis=None)
+    pd.testing.assert_frame_equal(three.dp.interval(n=2), three.dp.interval())
 
 
 def test_levels_in_any_order_and_in_groups(p):
@@ -318,3 +319,26 @@ def test_empty_and_constant_groups_say_nothing(p):
     assert nobody.test.independence("g", "h", epsilon=1).pvalue > 0.001
     assert nobody.test.correlation("x", "yes", bounds={"yes": (0, 1)}, epsilon=1).pvalue == 1
     assert nobody.mean("x", epsilon=1).interval(of="population") == (0.0, 1.0)
+
+
+def test_a_difference_says_which_error_its_interval_covers():
+    df = pd.DataFrame({"g": ["a", "b"] * 500, "yes": [True, False, True, True] * 250})
+    p = df.dp.open(100, keys={"g": ["a", "b"]})
+    answer = p.groupby("g")["yes"].mean(epsilon=5)
+    noise = answer.dp.difference("a", "b")
+    both = answer.dp.difference("a", "b", 0.9, of="population")
+    assert repr(noise).endswith(", noise only; of='population' for a test")
+    assert repr(both).endswith(", noise and sampling")
+    assert "90 % interval" in repr(both)
+    assert (noise.of, noise.level, both.of, both.level) == ("noise", 0.95, "population", 0.9)
+    estimate, lower, upper = both
+    assert (estimate, lower, upper) == (both.estimate, both.lower, both.upper)
+
+
+def test_a_table_of_intervals_says_which_error_they_cover():
+    df = pd.DataFrame({"g": ["a", "b"] * 500, "yes": [True, False, True, True] * 250})
+    p = df.dp.open(100, keys={"g": ["a", "b"]})
+    answer = p.groupby("g").agg(share=("yes", "mean"), n=("yes", "size"), epsilon=5)
+    assert answer["share"].dp.interval().columns.name == "noise only"
+    assert answer["share"].dp.interval(of="population").columns.name == "noise and sampling"
+    assert list(answer.dp.interval().columns.names) == [None, "noise only"]

@@ -15,7 +15,7 @@ from typing import NamedTuple
 
 from dpframe.accounting import DiscreteGaussian, Exponential, Loss, PureDP, make_filter
 from dpframe.accounting._filter import Charge, Filter, Limits, Price
-from dpframe.accounting._tight import largest
+from dpframe.accounting._tight import find_largest_epsilon
 
 THRESHOLDS = (0.0, 0.5, 0.8, 0.9, 0.95, 1.0, 1.1, 1.25)
 LAPLACE, GAUSSIAN = math.log(20), 1.96
@@ -48,7 +48,8 @@ def bought(price: Price, kind: Kind, threshold: float) -> tuple[float, Loss]:
         stake = price.stake
         if kind.ranged and stake is not None and stake.cost is not None and stake.left is not None:
             epsilon = max(
-                epsilon, largest("ranged", stake.left, stake.cost, stake.epsilon) or epsilon
+                epsilon,
+                find_largest_epsilon("ranged", stake.left, stake.cost, stake.epsilon) or epsilon,
             )
         return 1 / float(epsilon), Exponential(epsilon) if kind.ranged else PureDP(epsilon)
     wide = LAPLACE * kind.l1 / float(epsilon)

@@ -14,7 +14,7 @@ import pandas as pd
 from scipy import stats
 
 import dpframe  # noqa: F401  (frames have .dp then)
-from dpframe._answers.hypotheses import are_excluded, make_independence_test
+from dpframe._answers.hypotheses import are_excluded, make_independence_test, make_shares_test
 from dpframe._ledger.store import unpack
 from dpframe._plans.plan import get_noisy_sums
 from dpframe._plans.sampling import REST, enclose_differences, make_draws
@@ -63,6 +63,21 @@ def tables(rng: Any, n: int, epsilon: float, runs: int) -> tuple[float, float]:
     return found / runs, plain / runs
 
 
+def shares(rng: Any, n: int, epsilon: float, runs: int) -> tuple[float, float]:
+    """The power of two shares, by a test of two proportions."""
+    p = pd.DataFrame({"g": [0], "yes": [True]}).dp.open(100, keys={"g": [0, 1]})
+    plan = p.explain.groupby("g")["yes"].mean(epsilon=epsilon)
+    step = round(1 / max(plan.cells[0].functionals["n"]))
+    found = plain = 0
+    for _ in range(runs):
+        yes = rng.binomial(n, SHARES)
+        counts = np.array([n - yes, yes])
+        plain += stats.chi2_contingency(counts, correction=False).pvalue <= ALPHA
+        raw = (plan.parts[0].noise.release(counts * step),)
+        found += make_shares_test(Release(plan, raw), (0, 1), 1 - ALPHA).pvalue <= ALPHA
+    return found / runs, plain / runs
+
+
 def correlations(rng: Any, n: int, epsilon: float, runs: int) -> tuple[float, float]:
     """The power of a correlation of a tenth."""
     x = rng.normal(0, SPREAD, (runs, 2 * n))
@@ -82,6 +97,7 @@ def main(runs: int) -> None:
     rng = np.random.default_rng(0)
     kinds = {
         f"means {MEANS[0]:g} and {MEANS[1]:g}, deviation {SPREAD:g} of the bounds": means,
+        f"shares {SHARES[0]:g} and {SHARES[1]:g}, `shares`": shares,
         f"shares {SHARES[0]:g} and {SHARES[1]:g}, `independence`": tables,
         f"correlation {SLOPE:g}": correlations,
     }

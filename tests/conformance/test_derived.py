@@ -23,6 +23,7 @@ from dpframe._questions.question import Query
 from dpframe._session import session as _session
 from dpframe._validate import Bounds
 from dpframe.engines.pandas import PandasEngine
+from tests.conformance.test_people import moved
 
 KEY = b"12345678"
 GROUPS = ["a", "b", "c"]
@@ -102,11 +103,6 @@ def claims_and_integers(
     return [
         (s.of_person(unit, query.groups if by else None), s.integers(found)) for s in statistics
     ]
-
-
-def moved(a: Any, b: Any) -> tuple[int, int]:
-    d = [int(x) - int(y) for x, y in zip(a.ravel(), b.ravel(), strict=True)]
-    return sum(map(abs, d)), sum(x * x for x in d)
 
 
 @pytest.mark.parametrize("relation", ["add-remove", "replace-one"])

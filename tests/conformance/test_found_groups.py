@@ -153,7 +153,9 @@ def test_bars_are_the_least_for_one_person_with_all_their_rows_and_groups(
         )
     else:
         wide = noise.variance if mechanism == "gaussian" else noise.scale
-        assert noise.bars == noise.at(wide, most, components, groups, task.failure).bars
+        assert (
+            noise.bars == noise.with_least_bars(wide, most, components, groups, task.failure).bars
+        )
 
 
 def test_the_room_tells_how_many_people_there_are():

@@ -15,6 +15,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from dpframe._session.session import Session
+from tests.conformance.test_people import moved
 
 GROUPS = ["a", "b", "c"]
 ROW = st.tuples(st.sampled_from([-2.0, 0.5, 5.0, np.nan]), st.sampled_from([*GROUPS, None]))
@@ -84,11 +85,6 @@ def recorded(
         else:
             ASKED[name](p.merge(q, how=how, on="who"))
     return found
-
-
-def moved(a: Any, b: Any) -> tuple[int, int]:
-    d = [int(x) - int(y) for x, y in zip(a.ravel(), b.ravel(), strict=True)]
-    return sum(map(abs, d)), sum(x * x for x in d)
 
 
 @pytest.mark.parametrize("relation", ["add-remove", "replace-one"])

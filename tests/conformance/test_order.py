@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 
 from dpframe._sizes import SIZES
 from dpframe._statistics.base import Grid, Statistic
-from dpframe._statistics.order import Ranks, Tree, list_level_sizes
+from dpframe._statistics.order import Ranks, Surroundings, Tree, list_level_sizes, place_edges
 from dpframe._validate import Bounds
 from dpframe.engines import row_sums as row_sums_module
 from tests.conformance.frames import (
@@ -101,6 +101,76 @@ def test_one_person_moves_scores_and_counts_by_at_most_the_claim(storage, relati
             assert l2_squared <= claim[1], name
 
     check()
+
+
+@pytest.mark.parametrize("relation", UNITS)
+@pytest.mark.parametrize("storage", SOME)
+def test_one_person_moves_the_counts_around_any_choices_by_at_most_the_claim(
+    storage, relation, examples
+):
+    """Whatever was chosen before, and also where choices lie in other groups."""
+
+    @examples
+    @given(st.data())
+    def check(data):
+        unit, layout = UNITS[relation], data.draw(layouts(storage))
+        bounds = Bounds(*data.draw(st.sampled_from(STORAGES[storage].bounds)))
+        levels = data.draw(st.sampled_from(LEVELS))
+        ranks = Ranks(layout.leaves[0], Grid(bounds, data.draw(st.integers(-2, 1))), levels)
+        around = Surroundings.of(ranks)
+        points = st.integers(0, ranks.points - 1)
+        shape = len(levels), layout.groups
+        chosen = np.array(
+            data.draw(st.lists(points, min_size=shape[0] * shape[1], max_size=shape[0] * shape[1]))
+        ).reshape(shape)
+        rows = data.draw(st.lists(rows_of(layout), max_size=12))
+        person = data.draw(rows_of(layout))
+        other = [data.draw(rows_of(layout))] if unit.replaces else []
+
+        def count(some: list[Any]) -> Any:
+            leaves = np.array(
+                integers(layout, some, {"tree": Tree(ranks.expr, ranks.grid)})["tree"]
+            )
+            reduced = {around.primitives[0]: leaves[: ranks.points]}
+            return around.integers_after(reduced, [chosen])
+
+        one, two = count([*rows, person]), count([*rows, *other])
+        assert one.shape == around.shape(layout.groups)
+        l1, l2_squared = moved("surroundings", one, two)
+        claim = claim_of(around, unit, layout)
+        assert l1 <= claim[0]
+        assert l2_squared <= claim[1]
+
+    check()
+
+
+def test_counts_around_choices_are_their_definition():
+    """The values from each edge up to the next one, by hand."""
+    x = Layout("int64", "category", 0, False).leaves[0]
+    around = Surroundings(x, Grid(Bounds(0.0, 9.0), 0), 1)
+    counts = np.array([[5, 0, 1, 2, 0, 0, 7, 0, 3, 4]]).T
+    found = around.integers_after({around.primitives[0]: counts}, [np.array([[3]])])
+    edges = place_edges(np.array([[3]]), 10)[:, 0].tolist()
+    assert edges == [0, 0, 0, 2, 3, 4, 5, 7, 10, 10]
+    assert found[:, 0].tolist() == [0, 0, 5, 1, 2, 0, 7, 7, 0]
+    with pytest.raises(AssertionError, match="chosen before"):
+        around.integers({around.primitives[0]: counts})
+
+
+@pytest.mark.parametrize("grouped", [False, True], ids=["ungrouped", "grouped"])
+@pytest.mark.parametrize("relation", UNITS)
+def test_some_person_moves_the_counts_around_a_choice_by_the_claim(relation, grouped):
+    unit, layout = UNITS[relation], Layout("Int64", "category", int(grouped), False)
+    around = Surroundings(layout.leaves[0], Grid(Bounds(-5.0, 5.0), 0), 1)
+    chosen = np.full((1, layout.groups), 5)
+    frames = []
+    for x in (-5, 5, None):
+        leaves = integers(layout, [(x, True, "a", 1)], {"tree": Tree(around.expr, around.grid)})[
+            "tree"
+        ]
+        frames.append(around.integers_after({around.primitives[0]: np.array(leaves)}, [chosen]))
+    pairs = [(f, g) for f in frames for g in (frames if unit.replaces else [0 * frames[0]])]
+    assert max(moved("surroundings", f, g) for f, g in pairs) == claim_of(around, unit, layout)
 
 
 def worst(relation: str, grouped: bool, levels: tuple[F, ...], shape: list[Any]) -> dict[str, Any]:

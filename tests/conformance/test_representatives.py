@@ -28,7 +28,7 @@ from dpframe._statistics.order import Ranks, Tree
 from dpframe._statistics.scores import Revenue, Scores
 from dpframe._validate import Bounds
 from dpframe.engines import person_sums as person_sums_module
-from dpframe.engines.limits import at_points
+from dpframe.engines.limits import count_at_points
 from dpframe.engines.pandas import PandasEngine
 from tests.conformance.test_people import GROUPS, KEY, crowd, frame_of, rows_of_one
 
@@ -276,9 +276,9 @@ def test_magnitudes_of_single_values(value, place):
 @pytest.mark.parametrize("name", ["median", "tree", "revenue"])
 def test_values_beyond_the_limit_are_seen(name, monkeypatch):
     def forgetful(pairs, kept, hashes, limit, *rest, **words):
-        return at_points(pairs, kept, hashes, 99, *rest, **words)
+        return count_at_points(pairs, kept, hashes, 99, *rest, **words)
 
-    monkeypatch.setattr(person_sums_module, "at_points", forgetful)
+    monkeypatch.setattr(person_sums_module, "count_at_points", forgetful)
     assert worst(name, "add-remove") > 1
 
 

@@ -20,6 +20,7 @@ from dpframe._expr._within import Key as WithinKey
 from dpframe._expr._within import within
 from dpframe._session.session import Session
 from dpframe.engines.pandas import PandasEngine
+from tests.conformance.test_people import moved
 
 GROUPS = ["a", "b", "c"]
 ROW = st.tuples(
@@ -93,11 +94,6 @@ def recorded(frame: pd.DataFrame, name: str, relation: str) -> list[tuple[int, i
     return found
 
 
-def moved(a: Any, b: Any) -> tuple[int, int]:
-    d = [int(x) - int(y) for x, y in zip(a.ravel(), b.ravel(), strict=True)]
-    return sum(map(abs, d)), sum(x * x for x in d)
-
-
 @pytest.mark.parametrize("relation", ["add-remove", "replace-one"])
 @pytest.mark.parametrize("name", ASKED)
 @settings(max_examples=12, deadline=None)
@@ -163,6 +159,19 @@ def values(frame: pd.DataFrame, how: str, sort: bool, filtered: bool, by: bool) 
         [None if missing else bit for bit, missing in zip(bits.tolist(), null, strict=True)],
         dtype=object,
     )
+
+
+def test_values_of_a_person_end_where_the_rows_of_another_begin():
+    """People have nulls at their ends, equal values, and a large one that would round others."""
+    cells = {0: [None, 0.1, 1e16], 1: [1e16, None, 1e16], 2: [0.3, 0.1, None], 3: [0.2, 0.3, 0.1]}
+    order = [(place, who) for place in range(3) for who in (2, 0, 3, 1)]
+    whole = frame_of([(who, (cells[who][place], place, "a")) for place, who in order])
+    for how in HOWS:
+        found = values(whole, how, True, False, False)
+        for who in cells:
+            mask = (whole["who"] == who).to_numpy()
+            alone = values(whole[mask].reset_index(drop=True), how, True, False, False)
+            assert found[mask].tolist() == alone.tolist(), (how, who)
 
 
 @pytest.mark.parametrize("how", HOWS)

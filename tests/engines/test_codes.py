@@ -99,7 +99,7 @@ def test_pairs_of_many_people_and_groups_are_each_their_own(wide, frame):
 
 def test_distinct_values_of_many_people_are_drawn_alike(frame):
     cells = prepare(frame["g"], "number")
-    distinct = engines_people_module.distinct_pairs
+    distinct = engines_people_module.list_distinct_pairs
     found = []
     for wide in (False, True):
         people = people_of([prepare(frame["who"], "number")], b"12345678")

@@ -196,17 +196,6 @@ def test_the_cells_of_a_table_are_those_that_were_put_in(kind, people, tmp_path)
 # PostgreSQL ---------------------------------------------------------------------------------------------------
 
 
-@pytest.fixture(scope="module")
-def server() -> Iterator[Any]:
-    postgres = pytest.importorskip("tests.postgres", reason="there is no server for tests")
-    pytest.importorskip("psycopg")
-    if postgres.missing() is not None:
-        pytest.skip(postgres.missing())
-    one = postgres.Postgres()
-    yield one
-    one.remove()
-
-
 def address(server: Any) -> str:
     return f"postgresql://{server.user}@127.0.0.1:{server.port}/postgres"
 

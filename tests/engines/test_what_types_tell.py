@@ -190,6 +190,13 @@ def test_every_kind_of_expression_is_made_here() -> None:
     assert set(MADE) == kinds - {Expr}
 
 
+def test_bounds_of_a_distance_hold_zero_between_values_of_both_signs(framed: Any) -> None:
+    f = framed(pd.DataFrame({"x": [-3.0, 0.0, 2.0]}))
+    e = ex.absolute(f["x"])
+    assert e.bounds({f["x"].position: (-3.0, 2.0)}) == (0.0, 3.0)
+    assert sorted(f.cells(e)) == [0.0, 2.0, 3.0]
+
+
 @pytest.mark.slow(but=14)
 @pytest.mark.parametrize("kind", MADE, ids=lambda kind: kind.__name__)
 @settings(max_examples=100, deadline=None)

@@ -170,7 +170,7 @@ def test_options_take_no_other_name_and_no_other_value() -> None:
         pass
     with pytest.raises(AttributeError):
         dpframe.options.extend_panda = False
-    assert repr(dpframe.options) == "options: extend_pandas=True"
+    assert repr(dpframe.options) == "options: display='interval', extend_pandas=True"
 
 
 UNCHANGED = """

@@ -9,7 +9,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from dpframe import BadType, BadValue, BudgetError, MissingBounds, NotOffered
+from dpframe import BadType, BadValue, BudgetError, MissingBounds
 from dpframe._answers.accessor import Answer
 from dpframe._statistics.order import LEAF_CEILING, read_quantile
 
@@ -159,8 +159,13 @@ def test_agg_takes_a_median_beside_sums_of_laplace_noise(p):
     assert found.columns.tolist() == ["middle", "n"]
     assert found.loc["NY", "n"] == 333
     plan = p.explain.groupby("state").agg(middle=("age", "median"), n=("age", "size"), epsilon=1)
-    assert [part.noise.name for part in plan.parts] == ["laplace", "noisy-max"]
+    assert [part.noise.name for part in plan.parts] == [
+        "laplace",
+        "noisy-max",
+        "laplace",
+    ]
     assert "shared by 2" in plan.why
+    assert "1/16 of the price of a choice counts" in plan.why
 
 
 # Plans, prices and intervals ---------------------------------------------------------------------------------------
@@ -204,14 +209,32 @@ def test_many_levels_are_read_off_a_tree_which_takes_gaussian_noise_too():
         p.median("age", mechanism="gaussian")
 
 
-def test_a_choice_has_no_interval_and_says_what_has(p):
-    answer = p.median("age", epsilon=MUCH)
-    with pytest.raises(NotOffered, match="method='tree'"):
-        answer.interval()
-    assert repr(answer) in ("48", "49", "50")
-    assert "chosen" in answer._repr_html_()
-    with pytest.raises(NotOffered):
-        p.groupby("state")["age"].median(epsilon=MUCH).dp.interval()
+@pytest.mark.parametrize("q", [0, 0.01, 0.25, 0.5, 0.99, 1])
+def test_a_choice_has_an_interval_around_the_quantile(p, q):
+    answer = p.quantile("age", q, epsilon=MUCH)
+    low, high = answer.interval()
+    assert low <= answer <= high <= low + (4 if q not in (0, 1) else 20)
+    assert low <= frame()["age"].quantile(q, interpolation="lower") <= high
+    assert (answer.lower, answer.upper) == (low, high)
+    assert answer.interval(0.5)[0] >= low
+    assert "±" in repr(answer)
+    assert "95 % interval" in answer._repr_html_()
+    groups = p.groupby("state")["age"].quantile([q], epsilon=MUCH)
+    ends = groups.dp.interval()
+    assert ends.index.equals(groups.index)
+    widths = (ends["upper"] - ends["lower"]).to_numpy()
+    assert widths[[0, 2]].max() <= 30
+    assert widths[1] == 110  # of no value nothing is known
+    assert groups.dp.reliable.tolist() == [True, False, True]
+
+
+def test_the_interval_of_an_extreme_has_the_bound_for_an_end(p):
+    """Beyond the 1 % quantile lie few values, so that noise hides where they end."""
+    least, greatest = p.min("cost", epsilon=2), p.max("cost", epsilon=2)
+    assert least.interval()[0] == 0
+    assert greatest.interval()[1] == 1000
+    assert least.interval()[1] < 300
+    assert greatest.interval()[0] > 700
 
 
 def test_a_tree_has_intervals_in_the_shape_of_its_answer(p):

@@ -11,7 +11,7 @@ matplotlib.use("Agg")
 
 from matplotlib import pyplot  # noqa: E402  (after its backend is chosen)
 
-from dpframe import BadType, BadValue, NotOffered, Plan  # noqa: E402
+from dpframe import BadType, BadValue, NotOffered, Plan, PrivacyWarning  # noqa: E402
 
 BOUNDS = {"age": (0, 100), "cost": (0, 200)}
 
@@ -124,3 +124,16 @@ def test_a_word_that_no_picture_takes_is_refused_before_anything_is_paid(p, word
         with pytest.raises((BadType, BadValue)):
             p.boxplot("age", epsilon=1, **words)
     assert p.ledger.empty
+
+
+def test_boxes_of_noise_are_hatched_and_the_legend_says_so():
+    frame = pd.DataFrame({"x": np.arange(4000) % 100, "g": ["a"] * 3990 + ["b"] * 10})
+    p = frame.dp.open(100, bounds={"x": (0, 100)}, keys={"g": ["a", "b"]})
+    with pytest.warns(PrivacyWarning):
+        axes = p.boxplot("x", by="g", epsilon=4)
+    assert [bool(box.get_hatch()) for box in axes.patches] == [False, True]
+    assert axes.patches[1].get_facecolor()[3] == 0
+    assert [text.get_text() for text in axes.get_legend().get_texts()] == ["only noise"]
+    clear = p[p["g"] == "a"].boxplot("x", epsilon=4)
+    assert not any(box.get_hatch() for box in clear.patches)
+    assert clear.get_legend() is None

@@ -229,8 +229,7 @@ def test_describe_has_the_rows_of_pandas(df, p):
     assert list(answer.index) == list(df[NUMBERS].describe().index)
     same(answer.loc[MOMENTS], df[NUMBERS].describe().loc[MOMENTS])
     ends = answer.dp.interval(0.99)
-    assert ends.loc[MOMENTS].notna().all(axis=None)
-    assert ends.drop(MOMENTS).isna().all(axis=None)
+    assert ends.notna().all(axis=None)
     one = p["cost"].describe(epsilon=EXACT)
     assert list(one.index) == list(df["cost"].describe().index)
     same(one[MOMENTS], df["cost"].describe()[MOMENTS])
@@ -268,11 +267,11 @@ def test_percentiles_that_are_none_are_refused(p, given):
 
 def test_describe_costs_one_price_shared_by_moments_and_quantiles(p):
     one = p[["age"]].explain.describe(epsilon=1)
-    moments, points = one.parts
+    moments, points, _ = one.parts
     assert moments == p.explain.std("age", epsilon=0.5).parts[0]
     assert points == p.explain.quantile("age", [0.01, 0.25, 0.5, 0.75, 0.99], epsilon=0.5).parts[0]
     assert one.epsilon == 1
-    assert len(p.explain.describe(epsilon=1).parts) == 4
+    assert len(p.explain.describe(epsilon=1).parts) == 6
 
 
 def test_quantiles_and_functions_that_name_aggregates_are_taken_by_agg(df, p):
@@ -507,7 +506,7 @@ def test_values_are_counted_as_pandas_counts_them(df, p, ask):
     assert type(answer.index) is type(exact.index)
     assert answer.index.names == exact.index.names
     pd.testing.assert_series_equal(
-        answer.sort_index(), exact.sort_index(), rtol=1e-2, check_flags=False
+        pd.Series(answer.sort_index()), exact.sort_index(), rtol=1e-2, check_flags=False
     )
     if isinstance(exact.index, pd.MultiIndex) and "groups" in ask.__code__.co_names:
         assert list(answer.index.get_level_values(0)) == list(exact.index.get_level_values(0))
@@ -560,11 +559,15 @@ def test_covariances_and_correlations_of_groups_stand_below_each_other(df, p):
     q = p.dropna()
     cov = q.groupby("state")[["age", "cost"]].cov(epsilon=EXACT)
     pd.testing.assert_frame_equal(
-        cov, whole.groupby("state")[["age", "cost"]].cov(), rtol=0.05, atol=30, check_flags=False
+        pd.DataFrame(cov),
+        whole.groupby("state")[["age", "cost"]].cov(),
+        rtol=0.05,
+        atol=30,
+        check_flags=False,
     )
     corr = q.groupby("state")[["age", "cost"]].corr(epsilon=EXACT)
     exact = whole.groupby("state")[["age", "cost"]].corr()
-    pd.testing.assert_frame_equal(corr, exact, atol=0.05, check_flags=False)
+    pd.testing.assert_frame_equal(pd.DataFrame(corr), exact, atol=0.05, check_flags=False)
     assert len(p.ledger) == 1  # the same release
     ends = corr.dp.interval(1 - 1e-6)
     for column in exact:

@@ -223,3 +223,89 @@ def test_limits_of_groups_that_nobody_listed_are_refused_in_plain_words():
     with pytest.raises(dpframe.MissingKeys, match="suggest_limits over 'state' needs keys"):
         p.suggest_limits("state")
     assert p.ledger.empty
+
+
+# The share that bounds clip -------------------------------------------------------------------------
+
+
+def costs() -> pd.DataFrame:
+    rng = np.random.default_rng(8)
+    cost = np.where(rng.random(4000) < 0.1, np.nan, rng.gamma(2, 1000, 4000))
+    waits = pd.to_timedelta(rng.integers(0, 90, 4000), unit="D")
+    return pd.DataFrame(
+        {
+            "id": rng.integers(0, 700, 4000),
+            "cost": cost,
+            "wait": waits,
+            "state": rng.choice(["CA", "NY"], 4000),
+        }
+    )
+
+
+def shares(values: pd.Series, low: object, high: object) -> list[float]:
+    known = values.dropna()
+    return [(known < low).mean(), (known > high).mean()]
+
+
+def test_clipped_tells_the_shares_of_the_values_beyond_the_bounds():
+    df = costs()
+    bounds = {"cost": (500, 3000), "wait": ("10D", "60D")}
+    p = df.dp.open(1000, bounds=bounds, keys={"state": ["CA", "NY"]})
+    found = p.clipped("cost", epsilon=100)
+    assert list(found.index) == ["below", "above"]
+    np.testing.assert_allclose(found, shares(df["cost"], 500, 3000), atol=0.005)
+    ends = found.dp.interval()
+    assert (ends["lower"] <= found).all()
+    assert (found <= ends["upper"]).all()
+    given = p.clipped("cost", bounds=(0, 9000), epsilon=100)
+    np.testing.assert_allclose(given, shares(df["cost"], 0, 9000), atol=0.005)
+    limits = pd.Timedelta("10D"), pd.Timedelta("60D")
+    waits = p["wait"].clipped(epsilon=100)
+    np.testing.assert_allclose(waits, shares(df["wait"], *limits), atol=0.005)
+    pd.testing.assert_series_equal(p["cost"].clipped(epsilon=100), found)  # and free
+    assert p.budget.spent == 300
+
+
+def test_clipped_is_a_table_in_groups():
+    df = costs()
+    p = df.dp.open(1000, bounds={"cost": (500, 3000)}, keys={"state": ["CA", "NY"]})
+    found = p.groupby("state")["cost"].clipped(epsilon=100)
+    expected = [shares(cost, 500, 3000) for _, cost in df.groupby("state")["cost"]]
+    np.testing.assert_allclose(found, expected, atol=0.005)
+    assert list(found.columns) == ["below", "above"]
+    pd.testing.assert_frame_equal(p.groupby("state").clipped("cost", epsilon=100), found)
+
+
+def test_clipped_tells_how_many_people_a_limit_cuts():
+    df = costs()
+    p = df.dp.open(1000, unit="id", max_rows=4, bounds={"cost": (0, 5000)})
+    sizes, totals = df.groupby("id").size(), df.groupby("id")["cost"].sum()
+    np.testing.assert_allclose(
+        p.groupby("id").size().clipped(epsilon=100), shares(sizes, 0, 4), atol=0.01
+    )
+    found = p.groupby("id")["cost"].sum().clipped(bounds=(0, 9000), epsilon=100)
+    np.testing.assert_allclose(found, shares(totals, 0, 9000), atol=0.01)
+    assert "left out" not in repr(p.explain.groupby("id").size().clipped(epsilon=1))
+    assert repr(p.clipped("cost", epsilon=100)).endswith("of at most 4 rows a person")
+
+
+def test_clipped_takes_a_tenth_of_a_share_by_default():
+    p = costs().dp.open(1, queries=20, bounds={"cost": (0, 5000)})
+    p.clipped("cost", bounds=(0, 1e6))
+    assert p.budget.spent == pytest.approx(0.005)
+    assert p.explain.clipped("cost").cost.epsilon == pytest.approx(0.005)
+    assert p.explain.clipped("cost", epsilon=0.2).cost.epsilon == pytest.approx(0.2)
+    assert p.explain.clipped("cost", within=0.05, n=4000).cost.epsilon > 0.005
+
+
+def test_clipped_refuses_what_has_no_bounds_or_several_columns():
+    p = costs().dp.open(1, keys={"state": ["CA", "NY"]})
+    with pytest.raises(dpframe.MissingBounds, match="'cost' needs public bounds"):
+        p.clipped("cost")
+    with pytest.raises(dpframe.BadType, match="of kind text"):
+        p.clipped("state")
+    with pytest.raises(dpframe.BadValue, match="takes one column"):
+        p.groupby("state")[["cost", "id"]].clipped()
+    with pytest.raises(dpframe.UnknownColumn):
+        p.clipped("nothing")
+    assert p.budget.spent == 0

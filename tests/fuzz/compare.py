@@ -9,7 +9,6 @@ end the ledger. Keys that were found are by design the answer itself: where they
 
 from __future__ import annotations
 
-import datetime as datetime_module
 import os
 import random
 import re
@@ -21,7 +20,6 @@ import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
-from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
@@ -37,9 +35,9 @@ from dpframe._questions.keysearch import KeySearch
 from dpframe._session.data import sessions
 from dpframe.learn import LinearRegression, LogisticRegression
 from dpframe.mechanisms import _sampling as mechanisms_sampling_module
-from dpframe.utilities import distance, revenue
 from tests import internals
-from tests.fuzz.cells import LONG, MARKS, flat
+from tests.fuzz.cells import MARKS
+from tests.fuzz.names import NAMES
 from tests.fuzz.programs import Program
 
 SLOW = 20.0  # seconds; no line of a small frame takes so long
@@ -58,78 +56,6 @@ class Finding:
         """What a smaller program must show too."""
         return self.kind, self.what.split(":")[0]
 
-
-class Impossible(DPError):
-    """What the generator wrote is no table; the library has not been asked."""
-
-
-# What lines may name -----------------------------------------------------------------------------------------------------
-
-
-def table(name: Any, keys: Any, values: Any, dtype: Any) -> pd.DataFrame:
-    """A public table with these keys."""
-    listed = list(keys)
-    try:
-        column = (
-            pd.Series(flat(listed), dtype=object)
-            if dtype is object
-            else pd.Series(listed, dtype=dtype)
-        )
-        return pd.DataFrame({name: column, "looked": list(values)[: len(listed)]})
-    except Exception:
-        raise Impossible from None
-
-
-def same(d: pd.DataFrame) -> pd.DataFrame:
-    return d
-
-
-def copied(d: pd.DataFrame) -> pd.DataFrame:
-    return d.copy()
-
-
-def first_column(d: pd.DataFrame) -> pd.DataFrame:
-    return d[[*d.columns[: max(1, d.shape[1] - 1)]]] if "id" not in d else d
-
-
-def numbered(d: pd.DataFrame) -> pd.DataFrame:
-    return d.assign(one=1)
-
-
-def filtered(d: pd.DataFrame) -> pd.DataFrame:
-    return d[np.ones(len(d), dtype=bool)]
-
-
-def doubled(d: pd.DataFrame) -> pd.DataFrame:
-    return d.loc[d.index.repeat(2)] if "id" in d else d
-
-
-def batch(p: Any, ask: Any) -> list[Any]:
-    with p.plan_ahead() as planned:
-        places = ask(planned)
-    return [place.answer for place in places]
-
-
-NAMES: dict[str, Any] = {
-    **{
-        f.__name__: f
-        for f in (table, same, copied, first_column, numbered, filtered, doubled, batch)
-    },
-    "pd": pd,
-    "np": np,
-    "nan": np.nan,
-    "inf": np.inf,
-    "TWO": 2,
-    "LONG": LONG,
-    "Decimal": Decimal,
-    "Timestamp": pd.Timestamp,
-    "datetime": datetime_module,
-    "Interval": pd.Interval,
-    "distance": distance,
-    "revenue": revenue,
-    "LinearRegression": LinearRegression,
-    "LogisticRegression": LogisticRegression,
-}
 
 # Noise -----------------------------------------------------------------------------------------------------------------------
 

@@ -41,6 +41,7 @@ def test_neighbours_look_alike(share):
 
 
 @pytest.mark.slow
+@pytest.mark.daily
 @pytest.mark.parametrize("share", range(LONG))
 def test_neighbours_look_alike_in_five_thousand_questions(share):
     found = findings(2_000_000 + share * LONGER, LONGER)

@@ -19,13 +19,16 @@ import dpframe
 from dpframe import learn
 from tests.golden.lines import REGIONS, SESSIONS, frame, lines, refused
 
+# Classes that only show an answer in another way.
+PLAIN = {"AnswerSeries": "Series", "AnswerFrame": "DataFrame"}
+
 
 def shown(answer: Any) -> Any:
     """An answer as JSON: its type, its index, its cells to the last digit, and the question of its plan."""
     if isinstance(answer, pd.Series | pd.DataFrame):
         cells = answer.reset_index(drop=True)
         return {
-            "type": type(answer).__name__,
+            "type": PLAIN.get(type(answer).__name__, type(answer).__name__),
             "index": [repr(label) for label in answer.index],
             "names": [repr(name) for name in answer.index.names],
             "columns": [repr(c) for c in answer.columns]

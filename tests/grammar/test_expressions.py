@@ -92,7 +92,7 @@ def test_the_same_text_gives_the_same_answer(visits: pd.DataFrame, case: dict[st
     if not isinstance(wanted, pd.Series):
         assert abs(float(found) - float(wanted)) <= tol * max(abs(float(wanted)), 0.05)
         return
-    assert type(found) is pd.Series
+    assert isinstance(found, pd.Series)
     if case.get("order", True):
         assert labels(found.index) == labels(wanted.index)
     assert Counter(map(repr, labels(found.index))) == Counter(map(repr, labels(wanted.index)))

@@ -48,7 +48,7 @@ def test_listed_combinations_come_back_and_no_others(p, frame, keys):
     found = p.groupby(["state", "sex"], keys=keys).size(epsilon=SURE)
     index = pd.MultiIndex.from_tuples(PAIRS, names=["state", "sex"])
     pd.testing.assert_series_equal(
-        found, frame.groupby(["state", "sex"]).size().reindex(index, fill_value=0)
+        pd.Series(found), frame.groupby(["state", "sex"]).size().reindex(index, fill_value=0)
     )
     sums = p.groupby(["state", "sex"], keys=keys)["x"].sum(epsilon=SURE)
     assert sums.round().tolist() == [1, 4, 0]

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 import matplotlib
 import numpy as np
 import pandas as pd
@@ -12,15 +10,8 @@ import pytest
 from dpframe import BadType, BadValue, local
 
 matplotlib.use("Agg")
-import matplotlib.pyplot as plt
 
 KEYS = ["high", "low", "mid"]
-
-
-@pytest.fixture(autouse=True)
-def closed_afterwards() -> Iterator[None]:
-    yield
-    plt.close("all")
 
 
 @pytest.fixture

@@ -43,7 +43,7 @@ def digits(*numbers: int) -> int:
 @pytest.mark.parametrize("failure", DELTAS, ids=lambda d: f"{float(d):.3g}")
 @pytest.mark.parametrize("epsilon", EPSILONS, ids=lambda e: f"{float(e):.3g}")
 def test_a_truncated_threshold_answers_at_every_price(epsilon, failure, keys, drawn):
-    threshold = TruncatedThreshold.for_price(keys, epsilon, failure)
+    threshold = TruncatedThreshold.with_least_cut(keys, epsilon, failure)
     noisy = threshold.release(np.full((1, DRAWS), 3))
     assert noisy.shape == (1, DRAWS)
     # At most six attempts a draw and three draws a coin, on average; each asks for a place and 32 bits, or for a word or two.
@@ -53,7 +53,7 @@ def test_a_truncated_threshold_answers_at_every_price(epsilon, failure, keys, dr
 @pytest.mark.parametrize("failure", DELTAS, ids=lambda d: f"{float(d):.3g}")
 @pytest.mark.parametrize("epsilon", EPSILONS, ids=lambda e: f"{float(e):.3g}")
 def test_truncated_counts_are_drawn_at_every_price(epsilon, failure, drawn):
-    threshold = TruncatedVector.at(6 / epsilon, 3, (1, 2), 2, failure)
+    threshold = TruncatedVector.with_least_bars(6 / epsilon, 3, (1, 2), 2, failure)
     noise = threshold.draw(DRAWS)
     assert max(map(abs, noise.tolist())) <= threshold.cut
     assert drawn[0] <= 40 * (DRAWS + 60) * (12 + digits(threshold.cut, threshold.rate.denominator))

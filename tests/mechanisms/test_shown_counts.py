@@ -16,9 +16,9 @@ from dpframe.mechanisms.threshold import (
     LaplaceThreshold,
     TruncatedThreshold,
     TruncatedVector,
-    each_of,
     gaussian_tail,
     laplace_tail,
+    split_failure,
 )
 from tests.mechanisms.test_threshold import CASES, kept_by, law
 
@@ -50,7 +50,7 @@ def excess(one: dict, two: dict, factor: D) -> D:
 
 @pytest.mark.parametrize(("keys", "epsilon", "failure"), CASES[:4])
 def test_the_count_that_is_shown_costs_nothing_beyond_the_key(keys, epsilon, failure):
-    one = TruncatedThreshold.for_price(keys, epsilon, failure)
+    one = TruncatedThreshold.with_least_cut(keys, epsilon, failure)
     factor, tip = (D(one.rate.numerator) / D(one.rate.denominator)).exp(), kept_by(one, 1)
     close = D(10) ** -45
     for n in (
@@ -112,7 +112,7 @@ def test_own_rows_show_as_seldom_as_promised_however_many_they_are(
 ):
     """Rows and the room they leave: of each number of rows the chance that either bar is passed, by the exact joint law."""
     scale = F(most * keys, epsilon)
-    one = kind.at(scale, most, (1, 2), keys, failure)
+    one = kind.with_least_bars(scale, most, (1, 2), keys, failure)
     (_, first), (_, both) = one.bars
     noise = (
         law(1 / scale, one.cut)
@@ -138,8 +138,8 @@ def test_own_rows_show_as_seldom_as_promised_however_many_they_are(
 @pytest.mark.parametrize("keys", [1, 7])
 def test_one_lower_would_show_too_often(components, keys):
     failure, scale, own = F(1, 10**6), F(9), 5
-    ((_, least),) = LaplaceThreshold.at(scale, own, (components,), keys, failure).bars
-    each = each_of(failure, keys)
+    ((_, least),) = LaplaceThreshold.with_least_bars(scale, own, (components,), keys, failure).bars
+    each = split_failure(failure, keys)
     assert (
         laplace_tail(1 / 9, components, least - own)
         <= each
@@ -167,15 +167,15 @@ def test_the_tail_of_a_sum_of_gaussian_noises_is_bounded(sigma, components):
 
 
 def test_a_gaussian_bar_counts_the_persons_own_rows():
-    few = GaussianThreshold.at(F(100), 1, (1,), 2, F(1, 10**6))
-    many = GaussianThreshold.at(F(100), 30, (1,), 2, F(1, 10**6))
+    few = GaussianThreshold.with_least_bars(F(100), 1, (1,), 2, F(1, 10**6))
+    many = GaussianThreshold.with_least_bars(F(100), 30, (1,), 2, F(1, 10**6))
     assert many.bars[0].least == few.bars[0].least + 29
 
 
 def test_the_release_as_a_whole_is_as_private_as_promised():
     """One key that others have and one of a person's own, against the frame without them: the exact excess over epsilon."""
     failure, scale, own = F(1, 40), F(2), 2
-    one = LaplaceThreshold.at(scale, own, (1,), 1, failure)
+    one = LaplaceThreshold.with_least_bars(scale, own, (1,), 1, failure)
     ((_, least),) = one.bars
     noise, factor = laplace_law(1 / scale, 90), D(1).exp()
     shared = 3
@@ -227,7 +227,7 @@ def test_counts_leave_by_the_law(one, n):
 )
 def test_truncated_noise_on_several_counts_costs_what_is_promised(own, scale, keys, failure):
     """However a person's rows are divided between the counts: the exact excess over exp(rate own), in both directions."""
-    one = TruncatedVector.at(scale, own, (1, 2), keys, failure)
+    one = TruncatedVector.with_least_bars(scale, own, (1, 2), keys, failure)
     noise = law(one.rate, one.cut)
     factor = (D(one.rate.numerator) / D(one.rate.denominator) * own).exp()
     each = 1 - (1 - D(failure.numerator) / D(failure.denominator)) ** (D(1) / keys)
@@ -246,16 +246,16 @@ def test_truncated_noise_on_several_counts_costs_what_is_promised(own, scale, ke
 
 
 def test_truncated_vectors_are_read_back_from_a_ledger():
-    one = TruncatedVector.at(F(4), 3, (1, 2, 3), 1, F(1, 50))
+    one = TruncatedVector.with_least_bars(F(4), 3, (1, 2, 3), 1, F(1, 50))
     assert TruncatedVector.from_json(json.loads(json.dumps(one.to_json()))) == one
     assert [bar.components for bar in one.bars] == [1, 2, 3]
 
 
 KINDS = [
-    TruncatedThreshold.for_price(3, F(1), F(1, 10**6)),
-    TruncatedVector.at(F(5), 2, [1, 3], 4, F(1, 10**6)),
-    LaplaceThreshold.at(F(7), 3, [2, 5], 4, F(1, 10**6)),
-    GaussianThreshold.at(F(900), 3, [1, 2], 4, F(1, 10**6)),
+    TruncatedThreshold.with_least_cut(3, F(1), F(1, 10**6)),
+    TruncatedVector.with_least_bars(F(5), 2, [1, 3], 4, F(1, 10**6)),
+    LaplaceThreshold.with_least_bars(F(7), 3, [2, 5], 4, F(1, 10**6)),
+    GaussianThreshold.with_least_bars(F(900), 3, [1, 2], 4, F(1, 10**6)),
 ]
 
 
@@ -267,8 +267,8 @@ def test_what_is_surely_shown_is_what_a_search_finds_to_be(one, risk):
     sums = np.unique(np.geomspace(one.bars[0].least, 60 * reach, 4000).astype(np.int64))
     shown = np.zeros((max(bar.components for bar in one.bars), len(sums)), dtype=np.int64)
     shown[0] = sums
-    searched = one.shown_at_least(shown, risk) >= 0.999
-    surely = one.mask_surely_shown(shown, risk)
+    searched = one.bound_chance_of_being_shown(shown, risk) >= 0.999
+    surely = one.mask_nearly_always_shown(shown, risk)
     assert surely.any()
     assert not surely.all()
     assert not (surely & ~searched).any()
@@ -287,7 +287,9 @@ def test_levels_are_those_of_a_search_for_every_key(one, monkeypatch):
 
     def of_all(sure):
         monkeypatch.setattr(
-            type(one), "mask_surely_shown", lambda self, noisy, risk: np.full(noisy.shape[1], sure)
+            type(one),
+            "mask_nearly_always_shown",
+            lambda self, noisy, risk: np.full(noisy.shape[1], sure),
         )
         return one.levels(counts, 0.95).tolist()
 

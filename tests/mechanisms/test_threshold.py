@@ -15,7 +15,7 @@ from dpframe.mechanisms.threshold import (
     GaussianThreshold,
     LaplaceThreshold,
     TruncatedThreshold,
-    each_of,
+    split_failure,
 )
 
 CASES = [(1, F(1), F(1, 10**6)), (3, F(1), F(1, 10**6)), (2, F(1, 4), F(1, 10**3)), (10, F(2), F(1, 10**8)),
@@ -54,7 +54,7 @@ def shows(each: D, keys: int) -> D:
 
 @pytest.mark.parametrize(("keys", "epsilon", "failure"), CASES)
 def test_own_keys_show_as_seldom_as_promised_and_no_lower_bar_would_do(keys, epsilon, failure):
-    one = TruncatedThreshold.for_price(keys, epsilon, failure)
+    one = TruncatedThreshold.with_least_cut(keys, epsilon, failure)
     promised = D(failure.numerator) / D(failure.denominator)
     assert one.rate == epsilon / keys
     assert shows(kept_by(one, 1), keys) <= promised
@@ -67,7 +67,7 @@ def test_own_keys_show_as_seldom_as_promised_and_no_lower_bar_would_do(keys, eps
 
 @pytest.mark.parametrize(("keys", "epsilon", "failure"), CASES[:4])
 def test_a_count_moved_by_one_is_rate_and_tip_private(keys, epsilon, failure):
-    one = TruncatedThreshold.for_price(keys, epsilon, failure)
+    one = TruncatedThreshold.with_least_cut(keys, epsilon, failure)
     factor, tip = (D(one.rate.numerator) / D(one.rate.denominator)).exp(), kept_by(one, 1)
     close = 1 + D(10) ** -50
     for n in range(2 * one.cut + 3):
@@ -79,7 +79,7 @@ def test_a_count_moved_by_one_is_rate_and_tip_private(keys, epsilon, failure):
 @pytest.mark.parametrize(("keys", "epsilon", "failure"), CASES[:4])
 def test_no_private_rule_keeps_a_key_more_often(keys, epsilon, failure):
     """The recursion of Desfontaines and others (2022) for the epsilon and the delta that are really used, without a coin."""
-    one = TruncatedThreshold.for_price(1, epsilon / keys, failure)
+    one = TruncatedThreshold.with_least_cut(1, epsilon / keys, failure)
     noise = law(one.rate, one.cut)
     factor, delta = (D(one.rate.numerator) / D(one.rate.denominator)).exp(), noise[one.cut]
     best = D(0)
@@ -92,7 +92,7 @@ def test_no_private_rule_keeps_a_key_more_often(keys, epsilon, failure):
 @pytest.mark.parametrize(("keys", "failure"), [(1, F(1, 10**6)), (7, F(1, 10**8)), (3, F(1, 5))])
 def test_the_gaussian_threshold_bounds_the_tail(sigma, keys, failure):
     variance = F(sigma) ** 2
-    one = GaussianThreshold.at(variance, 1, (1,), keys, failure)
+    one = GaussianThreshold.with_least_bars(variance, 1, (1,), keys, failure)
     least = one.bars[0].least
     reach = int(14 * sigma) + 20
     weights = np.exp(-(np.arange(-reach, reach + 1.0) ** 2) / (2 * float(variance)))
@@ -101,8 +101,8 @@ def test_the_gaussian_threshold_bounds_the_tail(sigma, keys, failure):
     def own(least: int) -> float:
         return float(tail[reach + least - 1])
 
-    assert own(least) <= each_of(failure, keys)
-    assert own(least - 2) > each_of(failure, keys)  # and it is not far above what is needed
+    assert own(least) <= split_failure(failure, keys)
+    assert own(least - 2) > split_failure(failure, keys)  # and it is not far above what is needed
 
 
 @pytest.mark.parametrize(

@@ -164,3 +164,26 @@ def test_few_are_remembered():
         out = query_Output("m", "mean", COST, Bounds(0.0, 1.0 + width))
         Query((out,)).plan(Unit(), PRICES[0], None, ())
     assert 0 < len(plan_module._DRAFTS) <= plan_module._MOST_DRAFTS
+
+
+def test_a_plan_is_kept_for_the_same_price_and_words_alone():
+    """The last plan of a question serves the next one only if nothing that it shows is different."""
+    unit, facts = Unit(), ("keys a", "keys b")
+    where = expr_module.compare(">", AGE, expr_module.constant(30))
+    first, other = Query(ASKED["mean"]), Query(ASKED["mean"], where=where)
+    plan_module._DRAFTS.clear()
+    kept = first.plan(unit, PRICES[0], None, ())
+    assert Query(ASKED["mean"]).plan(unit, PRICES[0], None, ()) is kept
+    for query, price, words in [
+        (first, PRICES[1], ()),
+        (first, PRICES[0]._replace(mechanism="laplace"), ()),
+        (first, PRICES[0], facts),
+        (other, PRICES[0], ()),
+    ]:
+        plan = query.plan(unit, price, None, words)
+        assert plan == fresh(query, unit, price)
+        assert plan is not kept
+        assert plan.declared == words
+        assert plan.question == str(query)
+        plan_module._DRAFTS.clear()
+        kept = first.plan(unit, PRICES[0], None, ())

@@ -121,8 +121,8 @@ PAIRS = {
     "ddof": (
         lambda p: p.var("cost", ddof=0),
         lambda p: p.var("cost"),
-        lambda a: (a.dp.count, a.dp.sum),
-        lambda a: (a.dp.count, a.dp.sum),
+        lambda a: (a.dp.count, a.dp.total),
+        lambda a: (a.dp.count, a.dp.total),
     ),
     "labels of groups": (
         lambda p: p.groupby("state").size(),

@@ -512,17 +512,6 @@ def test_a_table_that_changes_while_it_is_counted_is_no_answer(duckdb, monkeypat
 # PostgreSQL -----------------------------------------------------------------------------------------------------
 
 
-@pytest.fixture(scope="module")
-def server() -> Any:
-    postgres = pytest.importorskip("tests.postgres", reason="there is no server for tests")
-    pytest.importorskip("psycopg")
-    if postgres.missing() is not None:
-        pytest.skip(postgres.missing())
-    one = postgres.Postgres()
-    yield one
-    one.remove()
-
-
 @pytest.fixture
 def base(server: Any) -> Any:
     url = f"postgresql://{server.user}@127.0.0.1:{server.port}/postgres"

@@ -413,3 +413,24 @@ def test_after_other_steps_the_rows_still_name_their_person(visits):
     assert abs(u.count(epsilon=400) - len(visits.explode("codes"))) <= 1
     with pytest.raises(BadValue, match="a unit column dropped on the way"):
         u.pipe(lambda d: d, bounds={})
+
+
+def test_lists_in_cells_stay_as_they_are_also_where_one_holds_itself():
+    inner = ["a"]
+    cell = [inner, inner]
+    cell.append(cell)
+    frame = pd.DataFrame({"id": [1, 2], "l": pd.Series([cell, [["b"]]], dtype=object)})
+
+    def change(d):
+        for one in d["l"]:
+            one[0].append("x")
+            for nested in one[2:]:
+                nested[0].append("y")
+            one.clear()
+        return d[["id"]]
+
+    p = frame.dp.open(1000, unit="id", max_rows=1)
+    assert list(p.pipe(change).columns) == ["id"]
+    assert inner == ["a"]
+    assert len(cell) == 3
+    assert frame["l"].iloc[1] == [["b"]]

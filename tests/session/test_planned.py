@@ -38,6 +38,7 @@ USES = {
     "contains": lambda n, s: "CA" in s,
     "mask": lambda n, s: s[s > 2].tolist(),
     "interval": lambda n, s: [tuple(n.dp.interval()), s.dp.interval().to_numpy().tolist()],
+    "after dp": lambda n, s: [(s.dp / n).tolist(), s.dp.cumsum().dp.interval().to_numpy().tolist()],
     "numpy": lambda n, s: [
         np.log(s).tolist(),
         float(np.sqrt(n)),

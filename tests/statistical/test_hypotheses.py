@@ -88,6 +88,99 @@ def test_independence_that_is_told_of_less_noise_does_not():
     assert not is_level(rejections("even", 400, 0.1, 100, told=Fraction(1, 4)), 100)
 
 
+# Two shares ------------------------------------------------------------------------------------------------------------
+
+
+def shares_release(plan, yes, n):
+    """The noisy integers of the shares of two groups, of these numbers of people."""
+    functionals = plan.cells[0].functionals
+    step = round(1 / max(max(functionals["n"]), max(functionals["t1"])))
+    return Release(plan, (plan.parts[0].noise.release(np.array([n - yes, yes]) * step),))
+
+
+def draw_tests(shares, sizes, epsilon, runs, told=Fraction(1), *, delta=None):
+    """Tests of two shares, each of a new sample; told of so much of the noise."""
+    p = pd.DataFrame({"g": [0], "yes": [True]}).dp.open(100, delta=delta, keys={"g": [0, 1]})
+    mechanism = "auto" if delta is None else "gaussian"
+    plan = p.explain.groupby("g")["yes"].mean(epsilon=epsilon, mechanism=mechanism)
+    rng, n = generator("shares", shares, sizes, epsilon), np.array(sizes)
+    for _ in range(runs):
+        release = shares_release(plan, rng.binomial(n, shares), n)
+        if told != 1:
+            release = release._replace(plan=quieter(plan, told))
+        yield hypotheses_module.make_shares_test(release, ("a", "b"), 1 - ALPHA)
+
+
+SIZES = [(15, 15), (60, 60), (400, 400), (4000, 4000), (30, 900), (900, 30)]
+
+
+@pytest.mark.slow(but=3)
+@pytest.mark.parametrize("epsilon", [0.1, 0.5, 2.0, 20.0])
+@pytest.mark.parametrize("sizes", SIZES)
+@pytest.mark.parametrize("share", [0.0, 0.005, 0.05, 0.3, 0.5])
+def test_shares_keep_their_level(share, sizes, epsilon, full):
+    runs = 2000 if full else 60
+    tests = draw_tests((share, share), sizes, epsilon, runs)
+    assert is_level(sum(one.pvalue <= ALPHA for one in tests), runs)
+
+
+@pytest.mark.slow(but=1)
+@pytest.mark.parametrize("sizes", [(60, 60), (4000, 4000)])
+def test_shares_keep_their_level_with_gaussian_noise(sizes, full):
+    runs = 2000 if full else 60
+    tests = draw_tests((0.1, 0.1), sizes, 0.3, runs, delta=1e-6)
+    assert is_level(sum(one.pvalue <= ALPHA for one in tests), runs)
+
+
+def test_shares_that_are_told_of_less_noise_do_not():
+    """The twin."""
+    runs = 60
+    tests = draw_tests((0.3, 0.3), (400, 400), 0.1, runs, told=Fraction(1, 10))
+    assert not is_level(sum(one.pvalue <= ALPHA for one in tests), runs)
+
+
+@pytest.mark.slow(but=3)
+@pytest.mark.parametrize("epsilon", [0.1, 0.5, 20.0])
+@pytest.mark.parametrize("sizes", [(60, 60), (400, 400), (4000, 4000), (30, 900)])
+@pytest.mark.parametrize("shares", [(0.05, 0.08), (0.3, 0.5), (0.9, 0.1), (0.01, 0.4), (1.0, 0.0)])
+def test_intervals_of_shares_cover_and_never_contradict_the_p_value(shares, sizes, epsilon, full):
+    runs, missed = 2000 if full else 60, 0
+    for one in draw_tests(shares, sizes, epsilon, runs):
+        low, high = one.interval
+        missed += not low - 1e-6 <= shares[0] - shares[1] <= high + 1e-6
+        assert (one.pvalue <= ALPHA) == (low > 0 or high < 0)
+    assert is_level(missed, runs)
+
+
+def test_distances_of_shares_have_the_noise_in_them():
+    weights = np.array([0.0, 1.0]), np.array([1.0, 1.0])  # of the numbers of no and of yes
+    yes, n = np.array([300.0, 200.0]), np.array([1000.0, 500.0])
+    quiet, loud = (hypotheses_module.NoisyShares(yes, n, *weights, noise) for noise in (0.0, 50.0))
+    share = 500 / 1500
+    draws = share * (1 - share) * (1 / 1000 + 1 / 500)
+    noise = 50**2 * ((1 - share) ** 2 + share**2) * (1 / 1000**2 + 1 / 500**2)
+    assert quiet.distance == pytest.approx(0.1 / np.sqrt(draws))
+    assert loud.distance == pytest.approx(0.1 / np.sqrt(draws + noise))
+
+
+def test_shares_are_found_as_often_as_by_independence():
+    sizes, shares, runs = (2000, 2000), (0.3, 0.35), 60
+    found = sum(one.pvalue <= ALPHA for one in draw_tests(shares, sizes, 0.5, runs))
+    assert found >= 0.75 * runs  # a chi-square without privacy: 0.92
+
+
+@pytest.mark.parametrize(
+    ("n", "share"), [(0, 0.5), (30, 0.0), (30, 1.0), (30, 0.1), (1e4, 0.3), (1e9, 0.5)]
+)
+def test_made_up_counts_have_the_binomial_law(n, share):
+    uniform = hypotheses_module.SeededNumbers(b"seed").draw_uniform(20_000)
+    numbers = hypotheses_module.draw_binomial(n, share, uniform)
+    deviation = np.sqrt(n * share * (1 - share))
+    assert numbers.mean() == pytest.approx(n * share, abs=6 * deviation / np.sqrt(20_000) + 1e-12)
+    assert numbers.std() == pytest.approx(deviation, rel=0.03, abs=1e-12)
+    assert ((numbers >= 0) & (numbers <= n)).all()
+
+
 # A correlation ---------------------------------------------------------------------------------------------------------
 
 
@@ -228,3 +321,14 @@ def test_noise_beyond_all_shares_gives_no_p_value_of_one():
         tested = p.test.shares("well", by="arm", epsilon=5)
         assert tested.pvalue < 0.001
         assert tested.interval[0] > 0.4
+
+
+@pytest.mark.parametrize("factor", [1 - 1e-15, 1.0, 1 + 1e-15])
+def test_an_interval_of_shares_ends_on_the_side_of_zero_that_the_distance_says(factor):
+    weights = np.array([0.0, 1.0]), np.array([1.0, 1.0])
+    yes, n = np.array([300.0, 200.0]), np.array([1000.0, 500.0])
+    seen = hypotheses_module.NoisyShares(yes, n, *weights, 3.0)
+    critical = float(seen.distance) * factor
+    low, high = hypotheses_module.enclose_shares_difference(seen, critical)
+    assert low < -0.1 < high
+    assert (high < 0) == (float(seen.distance) > critical)

@@ -129,7 +129,7 @@ def missed(counts: Any, chosen: Any, q: float) -> Any:
 @pytest.mark.parametrize("q", [F(1, 2), F(9, 10)])
 def test_a_choice_keeps_its_promise_in_ranks(shape, q, share):
     out = Output("x", "quantile", X, Bounds(0.0, 399.0), level=q)
-    plan, (statistic,) = make_plan(Query((out,)), UNITS["add-remove"], Price(F(1, 20)))
+    plan, (statistic, _) = make_plan(Query((out,)), UNITS["add-remove"], Price(F(1, 20)))
     chosen = draws(plan.parts[0].noise, scores(statistic, SHAPES[shape]), 2_000 * share)[:, 0]
     misses = missed(SHAPES[shape], chosen, float(q))
     assert (misses <= plan.worst_error()).mean() >= 0.95

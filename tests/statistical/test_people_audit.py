@@ -14,7 +14,7 @@ from dpframe._statistics.scores import Revenue, Scores
 from dpframe.engines import ENGINES
 from dpframe.engines import limits as _people
 from dpframe.engines import person_sums as person_sums_module
-from dpframe.engines.limits import at_points
+from dpframe.engines.limits import count_at_points
 from dpframe.engines.pandas import PandasEngine
 from dpframe.mechanisms.noise import LaplaceNoise
 from dpframe.utilities import distance, revenue
@@ -35,6 +35,7 @@ RELEASES: dict[str, Any] = {
     "groupby tree": lambda p, **w: p.groupby("g")["x"].quantile(
         0.5, method="tree", resolution=4, **w
     ),
+    "clipped": lambda p, **w: p.clipped("x", bounds=(0, 1), **w),
     "suggest_limits": lambda p, **w: p.suggest_limits("g", **w),
     "suggest_bounds": lambda p, **w: p.suggest_bounds("x", **w),
     "argmax": lambda p, **w: p.argmax("g", **w),
@@ -152,9 +153,9 @@ def test_the_sensitivity_of_one_row_is_caught_in_a_choice(name, monkeypatch):
 
 def test_forgetting_that_a_few_values_stand_for_all_is_caught(monkeypatch):
     def forgetful(pairs, kept, hashes, limit, *rest, **words):
-        return at_points(pairs, kept, hashes, 99, *rest, **words)
+        return count_at_points(pairs, kept, hashes, 99, *rest, **words)
 
-    monkeypatch.setattr(person_sums_module, "at_points", forgetful)
+    monkeypatch.setattr(person_sums_module, "count_at_points", forgetful)
     assert seen("tree", PAIRS["joins"], 20_000) > EPSILON
 
 

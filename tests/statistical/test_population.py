@@ -243,7 +243,7 @@ def test_no_mean_beyond_the_ends_is_kept(population, together):
     low, high = draws.ends(rate)
     for mean in means:
         every = np.full(30, mean)
-        kept = draws._keeps(every, np.full(30, rate), True) & draws._keeps(
+        kept = draws._is_possible(every, np.full(30, rate), True) & draws._is_possible(
             every, np.full(30, rate), False
         )
         assert not (kept & ((mean < low - 1e-9) | (mean > high + 1e-9))).any()

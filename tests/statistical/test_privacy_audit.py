@@ -133,6 +133,8 @@ RELEASES: dict[str, AnswerMode] = {
     "means": lambda p, **w: p[["x", "k"]].mean(**w),
     "histogram": lambda p, **w: p.histogram("x", bins=[-2, 0, 2, 4, 6], **w),
     "value_counts": lambda p, **w: p.value_counts("g", **w),
+    "clipped": lambda p, **w: p.clipped("x", bounds=(0, 1), **w),
+    "groupby clipped": lambda p, **w: p.groupby("g").clipped("x", bounds=(0, 1), **w),
     "groupby size": lambda p, **w: p.groupby("g").size(**w),
     "groupby count": lambda p, **w: p.groupby("g").count("x", **w),
     "groupby agg": lambda p, **w: p.groupby("g").agg(**SPEC, **w),

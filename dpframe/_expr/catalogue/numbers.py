@@ -58,7 +58,11 @@ def _monotone(
     """
 
     def travel(ends: _Pair) -> Interval:
-        """Return bounds of the results for numbers between two ends; None if one is infinite."""
+        """Return bounds of ``f(x)`` for numbers x between two ends; None if one is infinite.
+
+        ``f`` is monotone, so its values at the ends are the bounds. They are moved outwards by a
+        few doubles, since ``f`` may be rounded.
+        """
         low, high = max(ends[0], least), min(ends[1], most)
         if low > high:
             return None

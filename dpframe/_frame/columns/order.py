@@ -41,10 +41,9 @@ def quantile(
     answer may miss, and ``within=`` is a number of ranks. Several levels are one release with one
     price, and come back in order.
 
-    ``method="choose"`` picks a point for each level, which share the price evenly; only the choices
-    leave, so no interval comes with them. ``"tree"`` releases the whole distribution: its error
-    does not grow with the number of levels, and its answers have intervals. ``"auto"`` chooses for
-    up to eight levels.
+    ``method="choose"`` picks a point for each level, which share the price. A sixteenth of it counts
+    the values around the choices, for their intervals. ``"tree"`` releases the whole distribution:
+    its error does not grow with the number of levels. ``"auto"`` chooses for up to eight levels.
 
     Formal guarantee: epsilon-DP for its price, by report-noisy-max over the points, or by noise on
     a tree of counts (docs/guarantees/quantiles.md).
@@ -64,7 +63,7 @@ def quantile(
         column, q, bounds = EVERY, column, bounds if isinstance(q, float) and q == 0.5 else q
     levels = _levels(q, payment)
     how = choose_quantile_method(len(levels.exact), method)
-    return _at(self, levels, column, bounds, resolution, payment, how)
+    return _ask_quantiles(self, levels, column, bounds, resolution, payment, how)
 
 
 @verb
@@ -89,7 +88,7 @@ def median(
     >>> p.median("age", epsilon=80, resolution=1)
     30
     """
-    return _at(self, _levels(0.5, payment), column, bounds, resolution, payment)
+    return _ask_quantiles(self, _levels(0.5, payment), column, bounds, resolution, payment)
 
 
 @verb
@@ -147,10 +146,10 @@ def _extreme(
     """
     if "axis" in payment and is_across(column, payment):
         return self._across(verb, payment)
-    return _at(self, _levels(q, payment, one=True), column, bounds, resolution, payment)
+    return _ask_quantiles(self, _levels(q, payment, one=True), column, bounds, resolution, payment)
 
 
-def _at(
+def _ask_quantiles(
     self: Measurable,
     levels: Asked,
     column: Any,
@@ -162,8 +161,8 @@ def _at(
     """Ask for quantiles of columns, and return them as pandas lays them out.
 
     ``levels`` are the shares of values below each answer, and ``how`` names the aggregate that
-    finds them. One level gives a number a column. Several levels of one column give a Series, and
-    of several columns a table.
+    finds them. ``resolution`` is the distance of the candidate values. One level gives a number for
+    each column. Several levels of one column give a Series, and of several columns a table.
     """
     names, single = self._columns_for(column, "quantile", payment.get("numeric_only") is True)
     order = self._selection.order

@@ -125,9 +125,11 @@ def voted(
     label: Hashable,
     names: Sequence[Hashable] | None = None,
 ) -> list[Output]:
-    """Return the outputs that choose among the listed values of a column in each group.
+    """Return the outputs that choose the most common of the listed values of a column in each
+    group.
 
-    With ``names`` several values are chosen, one for each name.
+    ``keys`` lists the values, and ``label`` names the output. With ``names`` several values are
+    chosen in rounds, one for each name.
     """
     expr, name = selection.find_column(column)
     listed = (None if i == keys.null else k for i, k in enumerate(keys.index.tolist()))
@@ -140,8 +142,8 @@ def voted(
             "p.groupby('k')['x'].value_counts()."
         ) from None
     ends = Bounds(0.0, float(len(keys) - 1))
-    of = (label,) if names is None else tuple(names)
-    return [Output(one, "most", place, ends, rounds=len(of), keys=keys) for one in of]
+    labels = (label,) if names is None else tuple(names)
+    return [Output(one, "most", place, ends, rounds=len(labels), keys=keys) for one in labels]
 
 
 def wanted(selection: Selection, column: object, label: Hashable) -> Output:
@@ -172,12 +174,12 @@ def _keys(
     """
     found: Listed = []
     for i, name in enumerate(names):
-        of = (
+        own_keys = (
             None
             if given is None
             else keys_of(given, i, selection_of(groups).find_column(name)[1], len(names))
         )
-        level = make_level(groups, selection_of(groups).level(name), of, verb)
+        level = make_level(groups, selection_of(groups).level(name), own_keys, verb)
         if isinstance(level, KeyBy):
             found.append((selection_of(groups).find_column(name)[1], level.keys))
             continue

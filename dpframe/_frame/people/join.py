@@ -175,7 +175,11 @@ def _list_columns(frame: Tracked) -> dict[Hashable, Expr]:
 def _pair_keys(
     left: Tracked, right: Tracked, on: object, left_on: object, right_on: object
 ) -> list[tuple[Hashable, Hashable]]:
-    """Return the names of the keys on both sides, the columns that name the person among them."""
+    """Return pairs of key columns, by their names on the left and on the right.
+
+    ``on``, ``left_on`` and ``right_on`` are as in `pandas.merge`. Without them the columns that
+    both sides have are the keys. The columns that name the person must be among them.
+    """
     ours, theirs = _list_columns(left), _list_columns(right)
     if on is not None and (left_on is not None or right_on is not None):
         raise BadValue("give on=, or left_on= and right_on=, not both.")
@@ -285,8 +289,9 @@ def _join_rows(
 ) -> Made:
     """Make the columns of the merged rows, and the person of each row.
 
-    It reads private rows, so only `read_private` calls it. ``names`` and ``theirs`` are the new
-    names of the columns by the old ones.
+    It reads private rows, so only `read_private` calls it. ``names`` and ``theirs`` have the new
+    names of the left and of the right columns, by the old ones. ``how`` is as in `pandas.merge`. A
+    key with one name on both sides becomes one column.
     """
     sides = (left, right)
     ours, others = (frame_of([side.source.array(key) for key in side.keys]) for side in sides)

@@ -146,11 +146,11 @@ class Window(Unprinted):
         return found if known is None else _expr.clip(found, *known)
 
     def _variance(self, x: Expr, ddof: int, verb: str) -> Expr:
-        """Return the variance of column ``x`` over the window, from the distances to the row's own
-        value.
+        """Return the variance of column ``x`` over the window.
 
-        What is subtracted is at most about the number of rows times the variance, so that large
-        cells cost no digits.
+        ``ddof`` is as in pandas, and ``verb`` is for the message. The variance is computed from the
+        distances of all cells to the row's own cell: the sum of their squares, less the square of
+        their sum over the number of rows. So large cells of a small variance lose no digits.
         """
         rows = self._rows
         if rows is None or self._least != rows:

@@ -3,7 +3,7 @@ hypothesis is made of that."""
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterable, Mapping
+from collections.abc import Callable, Hashable, Iterable, Mapping
 from typing import Any, NoReturn, Unpack, cast
 
 from dpframe import _validate
@@ -14,6 +14,7 @@ from dpframe._answers.hypotheses import (
     make_correlation_test,
     make_independence_test,
     make_means_test,
+    make_shares_test,
 )
 from dpframe._errors import BadType, BadValue, MissingKeys, NotOffered
 from dpframe._frame.groups import PrivateGroupBy
@@ -33,7 +34,7 @@ from dpframe._frame.verbs.summaries import check_correlation, pairs_of
 from dpframe._groups.combinations import Sought
 from dpframe._groups.keys import By, combined_index, groups_of
 from dpframe._plans.price import Payment
-from dpframe._questions.question import COUNT, Query
+from dpframe._questions.question import COUNT, Query, Release
 from dpframe._refusals import Unprinted
 
 
@@ -87,7 +88,16 @@ class Tests(Unprinted):
         >>> found.pvalue < 0.001, round(found.estimate), found.interval[0] > 1
         (True, 2, True)
         """
-        return self._compared(column, by, keys, bounds, level, ("mean", "std"), "mean", payment)
+        return self._compared(
+            column,
+            by,
+            keys,
+            bounds,
+            level,
+            ("mean", "std"),
+            payment,
+            lambda release, labels: make_means_test(release, labels, level),
+        )
 
     @verb
     def shares(
@@ -102,9 +112,10 @@ class Tests(Unprinted):
         """Test whether a yes-no column has the same share in two groups; ``column`` may also be a
         condition, ``p["age"] > 65``.
 
-        It is the release of ``groupby(by)[column].mean()``; the p-value is that of `means`
-        (docs/guarantees/tests.md#two-means). `independence` finds smaller differences, and says no
-        interval.
+        It is the release of ``groupby(by)[column].mean()``, and a test of two proportions that
+        counts the noise. The p-value is by samples drawn as if the shares were equal, with noise of
+        the same law; the interval never contradicts it (docs/guarantees/tests.md#two-shares). The
+        same release has the same p-value.
 
         Formal guarantee: epsilon-DP for its price; what follows the release is post-processing.
 
@@ -116,7 +127,16 @@ class Tests(Unprinted):
         (True, 0.5)
         """
         check_condition(selection_of(self._frame).find_column(column)[0])
-        return self._compared(column, by, keys, None, level, ("mean",), "share", payment)
+        return self._compared(
+            column,
+            by,
+            keys,
+            None,
+            level,
+            ("mean",),
+            payment,
+            lambda release, labels: make_shares_test(release, labels, level),
+        )
 
     @verb
     def independence(
@@ -214,13 +234,14 @@ class Tests(Unprinted):
         bounds: object,
         level: float,
         aggregates: tuple[str, ...],
-        noun: str,
         payment: Mapping[str, object],
+        finish: Callable[[Release, tuple[Hashable, Hashable]], HypothesisTest],
     ) -> HypothesisTest:
-        """Release what two groups have of a column, and test whether their means differ.
+        """Release what two groups have of a column, and test whether it differs.
 
         ``by`` and ``keys`` make the two groups. ``level`` is the confidence of the interval.
-        ``aggregates`` are measured of each group, and ``noun`` names what is compared.
+        ``aggregates`` are measured of each group, and ``finish`` makes the test of the release and
+        of the keys of the two groups.
         """
         _validate.level(level)
         levels = self._levels([by], keys)
@@ -237,7 +258,7 @@ class Tests(Unprinted):
         found = ask_question(
             self._frame,
             query,
-            lambda r: make_means_test(r, labels, noun, level),
+            lambda release: finish(release, labels),
             self._of_people(payment),
         )
         return cast(HypothesisTest, found)

@@ -43,7 +43,7 @@ def agg(
     mean  35.0   6.0
     sum    NaN  12.0
     """
-    spec, named, payment = split_keywords(spec, outputs, bounds, self._single)
+    spec, named, payment = split_agg_keywords(spec, outputs, bounds, self._single)
     return self._aggregate(spec, named, bounds, payment)
 
 
@@ -197,20 +197,22 @@ def _check_columns(columns: Sequence[Hashable] | None) -> Sequence[Hashable]:
     return columns
 
 
-def split_keywords(
+def split_agg_keywords(
     spec: object, outputs: dict[str, Any], bounds: object, single: bool = False
 ) -> tuple[object, dict[str, Any], dict[str, Any]]:
-    """Separate the keyword arguments of `agg`: the spec, the named outputs, and those of the price.
+    """Return the arguments of `agg` in three parts: the spec, the named outputs, and the payment.
 
-    Of these only ``n`` and ``name`` may be outputs: as pairs, or of a ``single`` column as names of
-    aggregates. ``func=`` is pandas' older spelling of the spec, if it is not a pair.
+    ``outputs`` are all keyword arguments of the call. Those with names in `WORDS`, such as
+    ``epsilon=``, are the payment. The others name outputs: ``mean_age=("age", "mean")``. ``n=`` and
+    ``name=`` may be either: with a pair, or on one column (``single``) with an aggregate, they name
+    outputs. Without ``spec``, ``func=`` is the spec, as in older pandas, unless it is a pair.
     """
     if spec is None and not isinstance(outputs.get("func"), tuple):
         spec = outputs.pop("func", None)
     payment = {word: outputs[word] for word in WORDS if word in outputs}
     for word in ("n", "name"):
         value = payment.get(word)
-        # As an argument of the price n= is a number. Of one column: agg(avg="mean", name="count").
+        # As payment n= is a number. On one column: agg(avg="mean", name="count").
         aggregate = (
             (single or word == "n")
             and isinstance(value, str)

@@ -155,7 +155,7 @@ def choose(
             raise BadValue(
                 "a named utility has its own sensitivity: leave sensitivity=, bounds= and because= out."
             )
-        scored = utility.scored(self._selection, options)
+        scored = utility.describe_question(self._selection, options)
     else:
         _few(options)
         scored, declared = _own_utility(

@@ -58,9 +58,9 @@ def resample(
     >>> p = df.dp.open(1000, bounds={"t": ("2024-01-01", "2024-03-31")})
     >>> p.resample("ME", on="t").size(epsilon=900)
     t
-    2024-01-31    1
-    2024-02-29    0
-    2024-03-31    1
+    2024-01-31    1 ± 0
+    2024-02-29    0 ± 0
+    2024-03-31    1 ± 0
     Freq: ME, dtype: int64
     """
     check_options(group_keys, None, level)
@@ -144,13 +144,13 @@ def groupby(
     >>> p = df.dp.open(1000)
     >>> p.groupby(["state", "sex"], keys=[("NY", "M"), ("CA", "F")]).size(epsilon=80)
     state  sex
-    NY     M      1
-    CA     F      1
+    NY     M      1 ± 0
+    CA     F      1 ± 0
     dtype: int64
     >>> p.groupby("state", keys=["CA"], other="elsewhere").size(epsilon=80)
     state
-    CA           1
-    elsewhere    2
+    CA           1 ± 0
+    elsewhere    2 ± 0
     dtype: int64
     """
     if level is not None and self._selection.index:

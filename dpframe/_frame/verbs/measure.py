@@ -148,6 +148,9 @@ class Measurable(Askable):
             )
         if "axis" in payment and bounds is None and is_across(column, payment):
             return self._across(aggregate, payment)
+        if column is not EVERY and column is not None:
+            out = self._selection.output(aggregate, column, bounds, ddof=ddof)
+            return self._ask_for([out], payment, single=True)
         names, single = self._columns_for(column, aggregate, payment.get("numeric_only") is True)
         outs = [self._selection.output(aggregate, name, bounds, ddof=ddof) for name in names]
         return self._ask_for(outs, payment, single=single)

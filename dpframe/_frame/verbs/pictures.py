@@ -100,7 +100,7 @@ def boxplot(
 ) -> Any:
     """Draw boxes of quartiles with whiskers from the 1 % to the 99 % quantile, for columns or for
     the groups of one. Takes and returns matplotlib axes. No single value is drawn beyond the
-    whiskers, since it would be one person's.
+    whiskers, since it would be one person's. Boxes of noise are hatched.
 
     Formal guarantee: this asks `quantile` with five levels, and has its guarantee.
 
@@ -136,11 +136,15 @@ def boxplot(
         values = answer.to_numpy(dtype=float).reshape(-1, len(_BOX))
     else:
         values = answer.to_numpy(dtype=float).T
-    return _boxes(values, [_label(label) for label in labels], axes, turned, drawing)
+    reliable = cast(Any, answer).dp.reliable.to_numpy()
+    noise = ~(reliable.reshape(-1, len(_BOX)) if reliable.ndim == 1 else reliable.T)
+    texts = [_label(label) for label in labels]
+    return _boxes(values, noise[:, 1:4].any(axis=1), texts, axes, turned, drawing)
 
 
 def _boxes(
     values: NDArray[np.float64],
+    noise: NDArray[np.bool_],
     labels: list[str],
     axes: Any,
     turned: float,
@@ -148,21 +152,23 @@ def _boxes(
 ) -> Any:
     """Draw a box for each row of five rising numbers, and return the axes.
 
-    They are the lower whisker, the box with the line in it, and the upper whisker. ``turned`` is
-    the angle of the labels.
+    They are the lower whisker, the box with the line in it, and the upper whisker. ``noise`` flags
+    the boxes in which a quartile is noise: they are hollow and hatched. ``turned`` is the angle of
+    the labels.
     """
     names = ("whislo", "q1", "med", "q3", "whishi")
     stats = [
         {**dict(zip(names, map(float, row), strict=True)), "label": label, "fliers": []}
         for row, label in zip(values, labels, strict=True)
     ]
-    axes.bxp(
+    drawn = axes.bxp(
         stats,
         showfliers=False,
         patch_artist=True,
         boxprops={"facecolor": _plot.COLORS[4]},
         medianprops={"color": _plot.INK},
     )
+    _plot.hatch_boxes(axes, [box for box, flag in zip(drawn["boxes"], noise, strict=True) if flag])
     axes.tick_params(axis="x", rotation=turned)
     if "title" in options:
         axes.set_title(options["title"])

@@ -261,7 +261,7 @@ def _melt_rows(
     It reads private rows, so only `read_private` calls it.
     """
     array, size, count = (
-        _under(source, [source.columns[n] for n in values]),
+        _stack_columns(source, [source.columns[n] for n in values]),
         len(source.places),
         len(values),
     )
@@ -302,7 +302,7 @@ def _dtypes(source: TrackedRows, exprs: Sequence[Expr]) -> list[Any]:
     return [empty.array(e).dtype for e in exprs]
 
 
-def _under(source: TrackedRows, exprs: Sequence[Expr]) -> Any:
+def _stack_columns(source: TrackedRows, exprs: Sequence[Expr]) -> Any:
     """Return the cells of several columns in one array, one column after the other.
 
     Its dtype follows from those of the columns alone.

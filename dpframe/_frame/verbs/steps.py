@@ -194,7 +194,7 @@ def fillna(self: Frame, value: object, *, inplace: bool = False) -> Frame:
                 f"p.fillna({dict.fromkeys(numbers, value)})."
             )
         fills = dict.fromkeys(nullable, value)
-    return self._done(_each(self, fills, lambda column, v: column.fillna(v)), inplace)
+    return self._done(_replace_columns(self, fills, lambda column, v: column.fillna(v)), inplace)
 
 
 def clip(
@@ -203,7 +203,8 @@ def clip(
     """Move every number into [lower, upper]; a null stays null."""
     numbers = [n for n, e in self._selection.columns.items() if e.kind == "number"]
     return self._done(
-        _each(self, dict.fromkeys(numbers), lambda column, _: column.clip(lower, upper)), inplace
+        _replace_columns(self, dict.fromkeys(numbers), lambda column, _: column.clip(lower, upper)),
+        inplace,
     )
 
 
@@ -211,10 +212,10 @@ def astype(self: Frame, dtype: object) -> Frame:
     """Give columns other dtypes (float, int, bool, str), one for all columns or ``{"column":
     dtype}``."""
     wanted = dtype if isinstance(dtype, Mapping) else dict.fromkeys(self._selection.columns, dtype)
-    return _each(self, wanted, lambda column, v: column.astype(v))
+    return _replace_columns(self, wanted, lambda column, v: column.astype(v))
 
 
-def _each(
+def _replace_columns(
     frame: Frame,
     arguments: Mapping[Any, object],
     step: Callable[[PrivateColumn, Any], PrivateColumn],
@@ -268,7 +269,9 @@ def replace(
     )
     if by_column:
         pairs = {_validate.column_name(name, columns): old for name, old in to_replace.items()}
-        frame = _each(self, pairs, lambda column, old: column.replace(old, value, regex=regex))
+        frame = _replace_columns(
+            self, pairs, lambda column, old: column.replace(old, value, regex=regex)
+        )
         return self._done(frame, inplace)
     listed = read_pairs(to_replace, value)
     chosen = {
@@ -281,7 +284,8 @@ def replace(
     }
     given = {name: pairs for name, pairs in chosen.items() if pairs}
     return self._done(
-        _each(self, given, lambda column, pairs: column.replace(pairs, regex=regex)), inplace
+        _replace_columns(self, given, lambda column, pairs: column.replace(pairs, regex=regex)),
+        inplace,
     )
 
 
@@ -294,7 +298,7 @@ def map_(self: Frame, func: Callable[[Any], object], na_action: object = None) -
         raise BadType(
             "map of a frame takes a function of one value. Values for values are p.replace({'a': 'b'})."
         )
-    return _each(
+    return _replace_columns(
         self, dict.fromkeys(self._selection.columns), lambda column, _: column.map(func, na_action)
     )
 
@@ -318,7 +322,7 @@ def isin(self: Frame, values: Mapping[Any, object] | Iterable[object]) -> Frame:
     wanted = (
         values if isinstance(values, Mapping) else dict.fromkeys(self._selection.columns, values)
     )
-    return _each(
+    return _replace_columns(
         self,
         {**dict.fromkeys(self._selection.columns, ()), **wanted},
         lambda column, v: column.isin(v),
@@ -335,8 +339,8 @@ def isna(self: Frame) -> Frame:
     >>> df = pd.DataFrame({"age": [30, None, 55], "state": ["CA", "NY", None]})
     >>> p = df.dp.open(1000)
     >>> p.isna().sum(epsilon=900)
-    age      1
-    state    1
+    age      1 ± 0
+    state    1 ± 0
     dtype: int64
     """
     return self._new(
@@ -555,7 +559,7 @@ def set_index(
     >>> p = df.dp.open(1000, bounds={"t": ("2024-01-01", "2024-03-31"), "cost": (0, 9)})
     >>> p.set_index("t").resample("QE")["cost"].sum(epsilon=900)
     t
-    2024-03-31    7
+    2024-03-31    7 ± 0
     Freq: QE-DEC, Name: cost, dtype: int64
     """
     if _validate.flag(verify_integrity, "verify_integrity"):

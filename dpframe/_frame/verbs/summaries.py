@@ -53,7 +53,7 @@ def describe(
     A DataFrame as pandas' ``describe``, a column a column; of one column, or of a list of them, if
     named. A column without bounds is left out, unless it is named. Times and durations are asked
     apart, ``p["date"].describe()``; a warning says so where any has bounds. ``min`` and ``max`` are
-    those of the verbs: the 1 % and the 99 % quantile. Quantiles are chosen and have no intervals.
+    those of the verbs: the 1 % and the 99 % quantile. Quantiles are chosen.
     ``agg(["count", "mean", "std"])`` spends the whole price on these three, which are then about
     twice as accurate.
 
@@ -193,8 +193,8 @@ def counts(
     >>> df = pd.DataFrame({"age": [30, 41, 85], "smoker": [1, 0, 1]})
     >>> p = df.dp.open(100)
     >>> p.counts({"smokers": "smoker == 1", "old": "age > 80"}, epsilon=80)
-    smokers    2
-    old        1
+    smokers    2 ± 0
+    old        1 ± 0
     Name: count, dtype: int64
     """
     if not isinstance(questions, Mapping) or not questions:
@@ -234,8 +234,8 @@ def histogram(
     >>> p = df.dp.open(100, bounds={"age": (0, 100)})
     >>> p.histogram("age", bins=2, epsilon=80)
     age
-    [0.0, 50.0)      2
-    [50.0, 100.0)    1
+    [0.0, 50.0)      2 ± 0
+    [50.0, 100.0)    1 ± 0
     Name: count, dtype: int64
     """
     by = bins_of(self, column, bins, bounds)

@@ -106,9 +106,9 @@ def value_counts(
     >>> p = df.dp.open(100)
     >>> p.value_counts("state", keys=["NY", "CA", "WA"], epsilon=80)
     state
-    CA    2
-    NY    1
-    WA    0
+    CA    2 ± 0
+    NY    1 ± 0
+    WA    0 ± 0
     Name: count, dtype: int64
     """
     payment = check_payment(payment)
@@ -182,11 +182,11 @@ def pivot_table(
     >>> df = pd.DataFrame({"state": ["CA", "NY", "CA"], "smoker": [True, False, False], "age": [30, 41, 50]})
     >>> p = df.dp.open(1e3, bounds={"age": (0, 110)}, keys={"state": ["CA", "NY"]})
     >>> p.pivot_table("age", "state", "smoker", aggfunc="sum", margins=True, epsilon=900)
-    smoker  False  True  All
+    smoker   False    True      All
     state
-    CA         50    30   80
-    NY         41     0   41
-    All        91    30  121
+    CA      50 ± 0  30 ± 0   80 ± 0
+    NY      41 ± 0   0 ± 0   41 ± 0
+    All     91 ± 0  30 ± 0  121 ± 0
     """
     payment = check_payment(payment)
     _validate.flag(margins, "margins")
@@ -245,15 +245,15 @@ def crosstab(
     >>> df = pd.DataFrame({"state": ["CA", "NY", "CA"], "smoker": [True, False, False]})
     >>> p = df.dp.open(1000, keys={"state": ["CA", "NY"]})
     >>> p.crosstab("state", "smoker", margins=True, epsilon=900)
-    smoker  False  True  All
+    smoker  False   True    All
     state
-    CA          1     1    2
-    NY          1     0    1
-    All         2     1    3
+    CA      1 ± 0  1 ± 0  2 ± 0
+    NY      1 ± 0  0 ± 0  1 ± 0
+    All     2 ± 0  1 ± 0  3 ± 0
     """
     payment = check_payment(payment)
     _validate.flag(margins, "margins")
-    share = _share(normalize, values is not None)
+    share = _read_normalize(normalize, values is not None)
     if (values is None) != (aggfunc is None):
         raise BadValue(
             "crosstab takes values= and aggfunc= together, or neither for counts of rows."
@@ -420,7 +420,7 @@ def _sort_names(names: list[Any], sort: bool) -> list[Any]:
         return names
 
 
-def _share(value: object, aggregated: bool) -> str | None:
+def _read_normalize(value: object, aggregated: bool) -> str | None:
     """Read ``normalize=``: the total that counts are divided by, or None.
 
     The total is ``"all"``, ``"index"`` or ``"columns"``. ``aggregated`` is true if values are

@@ -85,10 +85,10 @@ def _set_null(v: Vector, gone: Array) -> Vector:
 
 
 def _numbers(e: ex.If, hit: Array, x: Vector, y: Vector) -> tuple[Array, bool]:
-    """Return the chosen numbers, and whether they are whole numbers of one integer dtype.
+    """Return the number that each row takes from ``x`` or ``y``, and whether they are integers.
 
-    If they are not, they are doubles with NaN for null. ``hit`` is the mask of rows that take
-    ``x``. ``e`` is the conditional expression.
+    They are integers if a dtype holds those of both sides, and else doubles with NaN for null.
+    ``hit`` is the mask of rows that take ``x``. ``e`` is the conditional expression.
     """
     constants = [side.value if isinstance(side, ex.Constant) else None for side in (e.x, e.y)]
     one, two = (v.values.view(np.int8) if v.values.dtype == bool else v.values for v in (x, y))

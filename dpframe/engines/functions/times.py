@@ -92,7 +92,7 @@ def _read_local(wall: Array, zone: str | None, missing: bool = False) -> Array:
 
 
 def _align_ticks(x: Vector, y: Vector) -> tuple[Array, Array, str]:
-    """Return the integer times of two columns in their finer resolution, and its unit.
+    """Return the ticks of two columns of times in the finer of their resolutions, and its unit.
 
     A time that the finer resolution cannot hold is null.
     """
@@ -142,8 +142,8 @@ def snap(b: Block, e: ex.Call) -> Vector:
     """Return times or durations rounded down, up or to the nearest multiple of a step.
 
     Halves go to even multiples, as in pandas. A step finer than the resolution changes nothing. A
-    zoned time is rounded as wall time. ``e`` is the expression, and ``b`` has the rows to evaluate
-    it on.
+    zoned time is rounded as wall time. A result beyond the range of 64 bits is null. ``e`` is the
+    expression, and ``b`` has the rows to evaluate it on.
     """
     x, (step, _) = e.operands[0], e.args
     v = b.vector(x)

@@ -71,7 +71,9 @@ class SqlEngine:
         """Return the integer sums that a question needs, by primitive and group, as int64.
 
         The database computes all of them, or the fallback engine does. ``scope`` has the condition
-        and the grouping, and ``unit`` the columns and limits of a person.
+        and the grouping, and ``unit`` the columns and limits of a person. Each pass is over a share
+        of the people and has the same statements (``kinds``). The rows that a statement returns in
+        all passes are put together.
         """
         planned = self._plan_passes(scope, primitives, unit)
         if not planned:

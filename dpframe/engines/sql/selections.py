@@ -282,8 +282,9 @@ class Measure(NamedTuple):
 def measure_of(source: SelectedRows, p: Primitive) -> Measure | None:
     """Return the columns that a primitive counts and sums.
 
-    None is for plain counts of rows or people, which need no column. A primitive that is no sum
-    over rows raises `Unwritten`. ``p`` says which integers are asked for.
+    ``p`` is the primitive: which integers are asked for, such as sums of powers. Return None for
+    plain counts of rows or people, which need no column. A primitive that is no sum over rows
+    raises `Unwritten`.
     """
     c = source.c
     if isinstance(p, Rows | Persons | Bids):
@@ -336,30 +337,33 @@ def reader_of(
 ) -> Reader:
     """Return the function that reads the rows of a statement as integer sums by primitive.
 
-    A row has the position of a group, the number of rows, and with ``people`` their number. Then
-    each measure has its count and its sums.
-
-    A sum has ``width`` columns, which ``total`` puts together.
+    A returned row has the position of a group, the number of rows, and with ``people`` the number
+    of people. Then each of ``measures`` has a column with its count, and ``width`` columns for each
+    of its sums. ``total`` puts these together, as a large sum may be returned in two halves.
     """
 
     def read(rows: Returned, groups: int) -> dict[Primitive, Integers]:
-        """Return the sums of each primitive in an array over all groups."""
+        """Return the sums of each primitive in an array over all groups.
+
+        The columns are read one after the other, in the order in which the statement selects them.
+        """
         places = [int(row[0]) for row in rows]
         columns = [[whole(cell) for cell in column] for column in zip(*rows, strict=True)][1:]
-        columns = columns or [[]] * (
-            2 + people + sum(1 + width * len(m.sums) for m in measures.values() if m)
-        )
-        at = iter(columns)
-        sizes = _integers(groups, places, next(at))
-        persons = _integers(groups, places, next(at)) if people else sizes
+        if not columns:  # no row was returned
+            columns = [[]] * (
+                2 + people + sum(1 + width * len(m.sums) for m in measures.values() if m)
+            )
+        following = iter(columns)
+        sizes = _integers(groups, places, next(following))
+        persons = _integers(groups, places, next(following)) if people else sizes
         found: dict[Primitive, Integers] = {}
         for p, measure in measures.items():
             if measure is None:
                 found[p] = persons if isinstance(p, Persons) else sizes
                 continue
-            parts = [next(at)]
+            parts = [next(following)]
             for _ in measure.sums:
-                halves = [next(at) for _ in range(width)]
+                halves = [next(following) for _ in range(width)]
                 parts.append([total(list(one)) for one in zip(*halves, strict=True)])
             found[p] = _shape_sums(p, [_integers(groups, places, part) for part in parts])
         return found

@@ -83,7 +83,7 @@ def statements(
     for p in sorted(alone, key=str):
         source = SelectedRows(compiler(), relation, scope.where, part)
         levels = levels_of(source, scope.by)
-        found.append(_alone(source, levels, p, unit, scope, key))
+        found.append(_write_single_primitive(source, levels, p, unit, scope, key))
     if sums:
         source = SelectedRows(compiler(), relation, scope.where, part)
         levels = levels_of(source, scope.by)
@@ -180,8 +180,9 @@ class Crowd:
     def ranked(self, sql: str) -> str:
         """Write the rows of a query with a column h: the hash of their person and group.
 
-        The hash is that of `dpframe.engines.people.Draw`, computed in stages modulo a prime. It
-        decides which groups and values of a person count.
+        The hash is that of `dpframe.engines.people.Draw`, computed in stages modulo a prime, with
+        the names of its constants and variables. Each stage is a query on the one before, with more
+        columns. The hash decides which groups and values of a person count.
         """
         a, b, d, f, g, e, last = self._constants
         x = number_of(self._source.c.dialect, self._people)
@@ -295,10 +296,11 @@ def _write_bounded(
     """Write the query that limits what each person adds to each group, and adds that up.
 
     It sums the rows of each person in each group. At most ``most`` groups of a person are kept;
-    None keeps all. Sums of more rows than ``limit`` are scaled down to it, and clipped to what
-    ``limit`` rows can have.
+    None keeps all. Sums of more rows than ``limit`` are scaled down to it (stage ``one``), and
+    clipped to what ``limit`` rows can have (stage ``two``). Then people are added (``outer``).
 
-    ``rows`` is the query of the rows, and ``groups`` are the columns that name a group.
+    ``rows`` is the query of the rows, ``crowd`` names their people, and ``groups`` are the columns
+    that name a group. ``measures`` has the columns to sum for each primitive.
     """
     d, names = source.c.dialect, [*crowd.names, *groups]
     numbered = list(enumerate(m for m in measures.values() if m is not None))
@@ -337,9 +339,11 @@ def _write_bounded(
 
 
 def _ends(m: Measure, c: str, own: list[str]) -> tuple[str, str]:
-    """Write the range in which a sum of squares, or of products, must lie.
+    """Write the least and the largest value that a sum of squares, or of products, can have.
 
-    ``c`` is the number of values and ``own`` are their sums. Scaled sums are clipped to this range.
+    ``c`` is the column with the number of values, and ``own`` are those with their sums: one for
+    squares, two for products. Scaled sums are clipped to this range, which
+    `dpframe.engines.limits.Bound` explains.
     """
     if len(own) == 1:
         s, w = own[0], m.widths[0]
@@ -354,12 +358,14 @@ def _ends(m: Measure, c: str, own: list[str]) -> tuple[str, str]:
 # Statements of their own ------------------------------------------------------------------------------------
 
 
-def _alone(
+def _write_single_primitive(
     source: SelectedRows, levels: list[Level], p: Primitive, unit: Unit, scope: Scope, key: bytes
 ) -> Statement:
     """Write the statement of a primitive that is no sum over rows, such as distinct values.
 
-    ``p`` says which integers are asked for, and ``levels`` are the groupings.
+    ``p`` is the primitive: it says which integers are asked for. ``levels`` are the groupings,
+    ``unit`` has the contribution limits, ``scope`` the number of groups, and ``key`` seeds the hash
+    that decides which rows of a person count.
     """
     if isinstance(p, Spread):
         sql, reader = _spread(source, levels, p, unit, key)
@@ -485,8 +491,11 @@ def _magnitudes(source: SelectedRows, p: Magnitudes, unit: Unit, key: bytes) -> 
     size, middle = source.derived(f"ABS({x})"), MAGNITUDES // 2
 
     def steps(low: int, high: int) -> str:
-        """Write the bisection for the least power of two, from 2**low to 2**high, not below the
-        value."""
+        """Write a CASE that finds the least power of two, from 2**low to 2**high, that is not below
+        the size of the value.
+
+        The CASE gives its exponent, less LEAST_POWER. It bisects the powers.
+        """
         if low == high:
             return str(low - LEAST_POWER)
         power = (low + high) // 2

@@ -96,8 +96,8 @@ class DaskSource(Source):
         ``task`` takes an engine for pandas frames, and ``columns`` are the positions that it reads.
         ``key`` seeds the hash of contribution limits.
 
-        With ``people`` partitions are cut into shares of people first, in as many passes as memory
-        needs.
+        With ``people``, all rows of a person have to be read together. So partitions are cut into
+        shares of the people first (``lots``), in as many passes as memory needs.
         """
         wanted = list(dict.fromkeys([*columns, *(c.position for c in people)]))
         names = [self.names[i] for i in wanted]
@@ -109,12 +109,12 @@ class DaskSource(Source):
             self._check_whole(found := _compute_all([counted([read(piece)]) for piece in pieces]))
             yield from (made for _, made in found)
             return
-        at = [(wanted.index(c.position), c.kind) for c in people]
-        passes, of = self.passes(columns), min(len(pieces), _LOTS)
+        own = [(wanted.index(c.position), c.kind) for c in people]
+        passes, lots = self.passes(columns), min(len(pieces), _LOTS)
         for number in range(passes):
-            cut = _task(partial(_cut_partition, shape, at, number, passes, of), nout=of + 1)
+            cut = _task(partial(_cut_partition, shape, own, number, passes, lots), nout=lots + 1)
             parts = [cut(piece) for piece in pieces]
-            counts = [counted([part[i + 1] for part in parts]) for i in range(of)]
+            counts = [counted([part[i + 1] for part in parts]) for i in range(lots)]
             found = _compute_all([*(part[0] for part in parts), *counts])
             self._check_whole([(size, None) for size in found[: len(parts)]])
             yield from (made for _, made in found[len(parts) :])

@@ -188,7 +188,7 @@ def hazards_in(plan: object) -> Iterator[FoundHazard]:
     """
     in_order, losing = None, None
     for kind, node in _walk_operations(plan):
-        names = _names(kind, node)
+        names = _list_operation_names(kind, node)
         for name in names:
             if name in _CHANCE or (name == "Rank" and '"Random"' in json.dumps(node)):
                 yield FoundHazard("chance", "RANDOM RANK" if name == "Rank" else name.upper())
@@ -290,10 +290,12 @@ def _find_operands(kind: str, node: object) -> Any:
     return list(node.values()) if kind == "Agg" and isinstance(node, dict) else node
 
 
-def _names(kind: str, node: object) -> list[str]:
-    """Return the name of an operation, and the names inside it of the function that it calls.
+def _list_operation_names(kind: str, node: object) -> list[str]:
+    """Return the name of an operation, and then the names of the function that it calls.
 
-    ``kind`` is its name, and ``node`` its content in the plan.
+    ``kind`` is the name, and ``node`` the content of the operation in the plan. A function in one
+    of the `_FAMILIES` is nested: {"Function": {"function": {"StringExpr": "Uppercase"}}} has the
+    names ["Function", "StringExpr", "Uppercase"].
     """
     inner = (
         node.get("function")
@@ -310,9 +312,11 @@ def _names(kind: str, node: object) -> list[str]:
 
 
 def _is_rowwise(kind: str, node: Any, names: list[str]) -> bool:
-    """Return whether an operation makes each row of one row alone.
+    """Return whether each row of an operation's result follows from one row of its input.
 
-    ``kind`` is its name, ``node`` its content in the plan, and ``names`` what `_names` returns.
+    ``kind`` is the name of the operation, ``node`` its content in the plan, and ``names`` what
+    `_list_operation_names` returns. In a family all functions are so, but for those that
+    `_FAMILIES` lists. ``is_in`` is so for a list of constants.
     """
     if kind == "MapFunction":
         return names[-1] in _ROWWISE

@@ -157,13 +157,13 @@ class SparkSource(Source):
         rows = self._some(names)
         types = [self.types[i] for i in wanted]
         if people:
-            at = [(wanted.index(c.position), c.kind) for c in people]
+            own = [(wanted.index(c.position), c.kind) for c in people]
             count = max(rows.sparkSession.sparkContext.defaultParallelism, self.passes(columns))
             spark: Any = import_module("pyspark.sql.types")
             schema = spark.StructType(
                 [*rows.schema.fields, spark.StructField(_LOT, spark.IntegerType())]
             )
-            rows = rows.mapInArrow(_with_lots(names, types, at, count), schema)
+            rows = rows.mapInArrow(_with_lots(names, types, own, count), schema)
             rows = rows.repartition(count, f"`{_LOT}`")
         work = _counting(task, columns, names, types, bool(people), key)
         seen = 0

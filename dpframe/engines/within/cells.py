@@ -115,8 +115,9 @@ class Cells:
     def _add(self, values: Floats | Bools, about: Floats | None = None) -> Floats:
         """Return the sum of each person's values, or of their squared distances from ``about``.
 
-        ``about`` has a number for each person. `numpy.add.at` adds one value after the other, in
-        the order of the rows.
+        ``values`` has a number for each row, and ``about`` one for each person. Only rows that
+        count and have a value are added, one after the other, in the order that the question asks.
+        Sums of doubles depend on that order.
         """
         totals = np.zeros(self.layout.size)
         rows = self._sort_rows() if self._e.order else None
@@ -319,13 +320,17 @@ class Cells:
         return self._spread(self.counts.astype(np.float64))
 
     def count_distinct(self) -> PerPerson:
-        """Return how many distinct values each person has, in all of that person's rows."""
+        """Return how many distinct values each person has, in all of that person's rows.
+
+        A small table of people and values marks which pairs occur. If it would be large, the pairs
+        are sorted instead, and each new one counts.
+        """
         cells, people = encode_values(self.vector), widen(self.layout.codes[self.chosen])
         size, values = max(cells.size, 1), cells.codes[self.chosen]
         if self.layout.size * size <= 2 * len(people):  # a table of people and values is small
             table = np.zeros((size, self.layout.size), dtype=bool)
-            for at in split_rows(len(people)):
-                table[values[at], people[at]] = True
+            for some in split_rows(len(people)):
+                table[values[some], people[some]] = True
             return self._spread(table.sum(axis=0).astype(np.float64))
         wide = people * size
         wide += values
@@ -389,11 +394,9 @@ class Cells:
         """Return the column with each null filled with the person's next value after it."""
         return self._fill(False)
 
-    def _fill(self, down: bool) -> Vector:
-        """Return the column with nulls filled with the person's nearest value.
-
-        The value comes from before the null if ``down``, else from after it.
-        """
+    def _fill(self, forward: bool) -> Vector:
+        """Return the column with each null filled with the person's nearest value before it, or
+        after it if not ``forward``."""
         layout = self.layout
         if self.valid is None:
             return self.vector  # there is no null to fill
@@ -403,8 +406,8 @@ class Cells:
             """Yield the rows with a null and the rows that fill them, block by block."""
             nonlocal nearest
             pieces = list(split_rows(n))
-            for piece in pieces if down else reversed(pieces):
-                rows = layout.order[piece][:: 1 if down else -1]
+            for piece in pieces if forward else reversed(pieces):
+                rows = layout.order[piece][:: 1 if forward else -1]
                 full = valid.take(rows)
                 gaps = np.flatnonzero(~full)
                 # The k-th entry is the k-th row with a value. The entry at 0 is the last one of

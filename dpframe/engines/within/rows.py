@@ -210,10 +210,11 @@ def order_by_count(counts: NDArray[np.int64]) -> NDArray[np.int64]:
 def pad_tables(
     values: Floats, counts: NDArray[np.int64], blank: float
 ) -> Iterator[tuple[Places, Floats]]:
-    """Yield some people at a time with a table of their values, one person a row.
+    """Yield some people at a time, as their numbers, with a table of their values.
 
-    ``values`` stand person by person, and ``counts`` says how many each person has. Rows that are
-    too short end with ``blank``. People with about as many values share a table.
+    The table has a row for each person. ``values`` stand person by person, and ``counts`` says how
+    many each person has. Rows that are too short end with ``blank``. People with about as many
+    values share a table.
     """
     starts, people = np.cumsum(counts) - counts, order_by_count(counts)
     sizes = counts[people]
@@ -237,13 +238,15 @@ def accumulate(operation: np.ufunc, values: Floats, layout: RowsByPerson) -> Flo
     """Return in each row what an operation makes of the person's values up to that row.
 
     The operation is a function such as `numpy.add`. Values are taken one after the other, in the
-    order of ``layout``. Many people are handled at once, place by place. The few who have more rows
-    than the others are handled one by one. Rows that do not count are NaN.
+    order of ``layout``. Many people are handled at once: first the first row of each, then the
+    second, and so on. When few people have rows left, they are handled one by one. Rows that do not
+    count are NaN.
     """
     found = np.empty(layout.rows) if layout.all_count else np.full(layout.rows, np.nan)
     everybody, order = order_by_count(layout.counts), layout.order
     for first in range(0, len(everybody), SIZES.people_strip):
         people = everybody[first : first + SIZES.people_strip]
+        # People with most rows come first. Counts are negated, so that they ascend for the search.
         starts, left = layout.starts[people], -layout.counts[people]
         total, place, many = np.empty(0), 0, len(people)
         while many > SIZES.people_few:

@@ -7,18 +7,17 @@ from __future__ import annotations
 
 import random
 import string
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-import pandas as pd
 
 from dpframe import DPError
 from dpframe._frame.surface import PrivateColumn, PrivateFrame
-from dpframe.learn import LinearRegression
-from dpframe.utilities import distance, revenue
 from tests.engines.entries import UFUNCS
+from tests.fuzz import names
+from tests.fuzz.programs import Line
 from tests.fuzz.seams import words
 from tests.fuzz.seams.frames import BOUNDS, DTYPES
 from tests.internals import NUMPY_FUNCTIONS
@@ -74,79 +73,8 @@ WORDS: tuple[tuple[str, str], ...] = (
     ),
     *(("order", name) for pool in OWN.values() for name in pool),
 )
+NAMES = dict(names.NAMES)  # and the frame that lines are made on, as "model"
 DAY = "(pd.Timestamp('2024-01-10') - p['t'])"
-
-
-# What examples may name ----------------------------------------------------------------------------------------------------
-
-
-def public(name: Any, twice: bool = False) -> pd.DataFrame:
-    """A public table with a row, or two, of each key."""
-    keys = ["a", "b", "c", "u", "d"] * (1 + twice)
-    return pd.DataFrame({name: keys, "looked": [0.5 * i for i in range(len(keys))]})
-
-
-def person(p: Any) -> list[Any]:
-    """The columns that name the person, where these are to be seen."""
-    return [leaf.name for leaf in p._session.unit.people if leaf.name in p._selection.columns]
-
-
-def part(p: Any, number: int) -> Any:
-    """A derived frame: one column under each other, with names of its own."""
-    one = next(
-        n for n, e in p._selection.columns.items() if e.kind == "number" and n not in person(p)
-    )
-    return p.melt(
-        id_vars=person(p), value_vars=[one], var_name=f"v{number}", value_name=f"y{number}"
-    )
-
-
-def listed(p: Any, name: Any) -> Any:
-    return p[[*person(p), name]].explode(name, dtype="str", max_rows=64, max_groups=64)
-
-
-def own_row(p: Any, rows: int = 1) -> Any:
-    (who,) = person(p) or ["id"]
-    return p.groupby(who).head(rows)
-
-
-def inserted(p: Any, column: Any) -> Any:
-    q = p.copy()
-    q.insert(0, "inserted", column)
-    return q
-
-
-def popped(p: Any, name: Any) -> Any:
-    q = p.copy()
-    q.pop(name)
-    return q
-
-
-def same(d: pd.DataFrame) -> pd.DataFrame:
-    return d
-
-
-def sliced(d: pd.DataFrame) -> pd.DataFrame:
-    return d.iloc[:, ::-1]
-
-
-def batch(p: Any, ask: Callable[[Any], Sequence[Any]]) -> list[Any]:
-    with p.plan_ahead() as planned:
-        places = ask(planned)
-    return [place.answer for place in places]
-
-
-NAMES: dict[str, Any] = {
-    **{
-        f.__name__: f
-        for f in (public, person, part, listed, own_row, inserted, popped, same, sliced, batch)
-    },
-    "np": np,
-    "pd": pd,
-    "distance": distance,
-    "revenue": revenue,
-    "LinearRegression": LinearRegression,
-}
 
 
 class Planned(BaseException):
@@ -155,17 +83,6 @@ class Planned(BaseException):
 
 class Unfit(Exception):
     """No column is there for what was drawn."""
-
-
-@dataclass
-class Line:
-    """Steps, each from the frame ``p`` before to the next, and what is asked of the last."""
-
-    steps: list[str]
-    ask: str
-
-    def __str__(self) -> str:
-        return "; ".join([*(f"p = {s}" for s in self.steps), self.ask])
 
 
 @dataclass
