@@ -409,3 +409,57 @@ def test_errors_have_the_module_that_users_import_them_from():
     with pytest.raises(NotOffered) as refused:
         visits(5).dp.open(1).iloc_  # noqa: B018
     assert pickle.loads(pickle.dumps(refused.value)).args == refused.value.args
+
+
+# Nulls of columns that have none ------------------------------------------------------------------
+
+
+def test_nulls_of_columns_that_have_none_are_free(p):
+    assert p["age"].isna().sum() == 0
+    assert p["smoker"].isna().mean() == 0
+    assert p[["age", "smoker", "days"]].isna().sum().to_dict() == dict.fromkeys(
+        ["age", "smoker", "days"], 0
+    )
+    assert pd.isna(p[["age"]]).mean().tolist() == [0.0]
+    assert p.budget.spent == 0
+    with pytest.raises(TypeError):
+        p["age"].isna().sum(epsilom=1)
+    with pytest.raises(DPError):
+        p["age"].isna().sum(epsilon=-1)
+
+
+def test_other_columns_of_a_table_of_nulls_pay_alone():
+    df = visits(500)
+    df.loc[:40, "state"] = None
+    p = df.dp.open(1000, because="nulls")
+    nulls = p.isna().sum(epsilon=300)
+    assert [*nulls.index] == [*df.columns]
+    assert nulls.to_dict() == df.isna().sum().to_dict()
+    assert p.budget.spent == 300
+    assert len(p.explain.isna().sum(epsilon=300).cells) == df.isna().sum().size - 3
+    low, high = nulls.dp.interval()["lower"], nulls.dp.interval()["upper"]
+    assert (low <= nulls).all()
+    assert (nulls <= high).all()
+    assert low["age"] == high["age"] == 0
+    assert nulls.dp.reliable["age"]
+    assert "?" not in repr(nulls).split("age")[1].split("\n")[0]
+    assert nulls["state"] == 41
+    assert p.isna().sum(epsilon=300).equals(nulls)  # the same question is free
+    assert p.budget.spent == 300
+    assert repr(nulls.head(3))
+    assert nulls.dp.table() is not None
+    shares = p.isna().mean(epsilon=300)
+    assert shares["age"] == 0
+    assert abs(shares["state"] - 41 / 500) < 0.01
+
+
+def test_a_free_zero_does_not_depend_on_the_cells():
+    for df in (
+        pd.DataFrame({"n": [1, 2], "b": [True, False]}),
+        pd.DataFrame({"n": [5], "b": True}),
+    ):
+        p = df.dp.open(1, because="dtypes")
+        assert p.isna().sum().to_dict() == {"n": 0, "b": 0}
+    p = pd.DataFrame({"x": [1.0, 2.0]}).dp.open(1, because="floats")
+    p["x"].isna().sum()
+    assert p.budget.spent > 0
