@@ -72,6 +72,35 @@ def test_verbs_that_completion_leaves_out_are_callable(shell):
     assert len(public(p)) < 110
 
 
+@pytest.mark.parametrize(
+    ("line", "shown"),
+    [
+        ("p.count", "p.count is a method. Write p.count(...), or help(p.count)."),
+        (
+            "p['age'].mean",
+            "p['age'].mean is a method. Write p['age'].mean(...), or help(p['age'].mean).",
+        ),
+        ("g.size", "size of groups is a method. Write p.groupby(...).size(...)."),
+        ("pd.Index([7]).max", "<bound method"),
+    ],
+)
+def test_a_verb_without_parentheses_is_shown_in_one_line(line, shown):
+    interactive = pytest.importorskip(
+        "IPython.core.interactiveshell", reason="IPython comes with ipykernel"
+    )
+    one = interactive.InteractiveShell.instance()
+    try:
+        p = visits(50).dp.open(epsilon=1, bounds=BOUNDS, keys=KEYS)
+        let_complete()
+        names = {"p": p, "g": p.groupby("state")}
+        data, _ = one.display_formatter.format(eval(line, {"pd": pd, **names}))
+        assert data["text/plain"].startswith(shown)
+        assert "\n" not in data["text/plain"]
+        assert p.budget.spent == 0
+    finally:
+        type(one).clear_instance()
+
+
 def test_a_question_is_not_asked_for_completion(shell):
     p = shell.user_ns["p"]
     assert completed(shell, "p.mean('age').") == set()
