@@ -307,7 +307,10 @@ USE_ADVICE: dict[str, str] = {
     "p.test.correlation('x', 'target'); a correlation is p[['x', 'y']].corr().",
 }
 # Their calls may come through these.
-_BETWEEN = ("dpframe", "numpy", "pandas", "functools", "contextlib")
+_BETWEEN = (
+    *("dpframe", "numpy", "pandas", "narwhals"),
+    *("abc", "collections", "contextlib", "functools", "typing"),
+)
 
 
 def find_use() -> str | None:

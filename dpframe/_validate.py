@@ -321,10 +321,11 @@ def column_name(name: object, columns: Iterable[Hashable]) -> Hashable:
             "a column is given by its name, not by a function: a function could see the data."
         )
     if isinstance(name, list | dict | set | np.ndarray):
+        known = list(columns)
+        several = name if isinstance(name, list) and all(n in known for n in name) else known[:2]
         raise BadType(
             f"one column by name is expected here, not {with_article(type(name).__name__)}. For "
-            "several, select them first: "
-            "p[['x', 'y']].mean()."
+            f"several, select them first: p[{several!r}].mean()."
         )
     names = list(columns)
     try:

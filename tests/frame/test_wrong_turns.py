@@ -93,6 +93,9 @@ LINES = {
     "p['state'].explode()": "p.assign(w=p['state'].str.split()).explode('w')",
     "pd.merge_asof(p, pd.DataFrame({'age': [1]}))": "p.assign(band=p['age'].cut([0, 10, 20]))",
     "pd.cut(p, [0, 50])": "pd.cut(p['age'], ...)",
+    "pd.get_dummies(p)": "pd.get_dummies(p['state'], ...)",
+    "p.mean(['age', 'cost'], bounds=(0, 9))": "p[['age', 'cost']].mean()",
+    "p.choose([1, 2], lambda c: 0)": "p.choose([1, 2], lambda d, c: -(d['age'] - c).abs())",
     "p.budget.left": "p.budget.remaining",
     "p.budget.reset()": "p.budget.remaining",
     "p.budget.total": "p.budget.epsilon",
@@ -103,8 +106,8 @@ LINES = {
 @pytest.mark.parametrize("line", LINES)
 def test_a_wrong_turn_names_a_line_that_runs(p, line):
     message, wanted = refusal(line, p=p), LINES[line]
-    assert wanted in message
-    if not wanted.startswith("pd.cut(p['age'], ..."):
+    assert wanted.removeprefix("p.choose([1, 2], ").removesuffix(")") in message
+    if "..." not in wanted:
         assert run(wanted, p) is not None
 
 
@@ -169,7 +172,7 @@ def test_a_library_that_takes_a_column_is_told_the_private_line(p, library, line
     assert "__name__" not in message
 
 
-@pytest.mark.parametrize("code", ["len(x)", "hasattr(x, '__dataframe__')", "np.asarray(x)"])
+@pytest.mark.parametrize("code", ["len(x)", "hasattr(x, '__dataframe__')", "x.__dataframe__()"])
 def test_a_library_that_takes_a_frame_is_told_the_private_line(p, code):
     assert "p['age'].hist(bins=30)" in call_from("seaborn", code, x=p)
 

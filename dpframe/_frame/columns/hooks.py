@@ -242,6 +242,7 @@ PANDAS_FUNCTIONS: dict[str, Callable[..., Any]] = {
         "it copies cells of people. Write p.pivot_table('x', 'a', 'b', aggfunc='mean'): a release."
     ),
 }
+_OF_KEYS = ("crosstab", "factorize", "get_dummies", "unique")  # what goes by listed values
 OF_FRAMES = {
     "merge",
     "melt",
@@ -266,10 +267,11 @@ def call_pandas_function(
     `dpframe._pandas` call.
     """
     if isinstance(first, Tracked) and name not in OF_FRAMES:
+        column = "k" if name in _OF_KEYS else "x"
         raise Refused(
             use_own_names(
-                f"pd.{name} takes one column here, such as pd.{name}(p['x'], ...): a frame has "
-                "many.",
+                f"pd.{name} takes one column here, such as pd.{name}(p['{column}'], ...): a frame "
+                "has many.",
                 selection_of(first),
             )
         )
