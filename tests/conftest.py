@@ -138,7 +138,7 @@ def left_out(items) -> set:
             slow |= set(marked[but:])
             group = [item for item in group if item not in slow]
         kept = group and group[0].get_closest_marker("kept")
-        if not kept and (test in listed or any(item.nodeid in listed for item in group)):
+        if group and not kept and (test in listed or any(item.nodeid in listed for item in group)):
             away = budget.leave_out([item.nodeid for item in group], listed, needed)
             slow |= {item for item in group if item.nodeid in away}
     return slow

@@ -64,23 +64,20 @@ def find_facts(answer: PandasAnswer) -> AnswerFacts:
     except DPError:
         return _find_facts_of_changed(answer, text)
     columns = [*[None] * numbers.keys, *_list_columns(numbers)]
-    notes = [describe_noise(columns)]
-    if any(known is not None and _lacks_interval(known) for known in columns):
-        notes += map(describe_choice_error, numbers.plans)
+    notes = [describe_noise(columns), *map(describe_choice_error, numbers.plans)]
     return _make_facts(columns, notes, numbers.plans)
 
 
 def _list_columns(numbers: UnchangedAnswer | MatchedAnswer) -> list[ColumnFacts]:
-    """Return what is known of each column of numbers."""
+    """Return what is known of each column of numbers. A cell without a number is not noise."""
+    answer = numbers.answer
+    filled = answer.notna().to_numpy().reshape(len(answer), -1)
     return [
-        ColumnFacts(noise, ends)
-        for noise, ends in zip(numbers.noise, numbers.ends(LEVEL), strict=True)
+        ColumnFacts(noise & there, ends)
+        for noise, ends, there in zip(
+            numbers.noise, numbers.ends(LEVEL), filled.T[numbers.keys :], strict=True
+        )
     ]
-
-
-def _lacks_interval(known: ColumnFacts) -> bool:
-    """Return whether a number of a column has no interval."""
-    return known.ends is not None and bool(_pandas.isna(known.ends[0]).any())
 
 
 def _find_facts_of_changed(answer: PandasAnswer, text: str) -> AnswerFacts:
@@ -189,7 +186,7 @@ def _format_intervals(
     low, high = (pd.Series(end).tolist() for end in ends)
     values, whole = column.tolist(), column.dtype.kind in "iu"
     missing = [
-        bool(_pandas.isna(value) or _pandas.isna(one) or _pandas.isna(two))
+        any(_pandas.isna(part) or _is_infinite(part) for part in (value, one, two))
         for value, one, two in zip(values, low, high, strict=True)
     ]
     if all(missing):
@@ -205,6 +202,10 @@ def _format_intervals(
         number + (gap if gone else " ± ") + half
         for number, half, gone in zip(numbers, halves, missing, strict=True)
     ]
+
+
+def _is_infinite(value: object) -> bool:
+    return isinstance(value, float) and math.isinf(value)
 
 
 def _format_single(value: object, text: str) -> str:

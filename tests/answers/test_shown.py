@@ -152,7 +152,7 @@ def test_a_single_number_and_a_cell_have_the_same_digits(answer):
     if isinstance(answer, pd.Series):
         lines = repr(answer).split("\n")[1 if answer.index.names != [None] else 0 :]
         for (label, number), line in zip(answer.dp.items(), lines, strict=False):
-            alone = repr(number).removesuffix(", noise").partition(", at most")[0]
+            alone = repr(number).partition(", ")[0]
             shown = re.sub(r" +", " ", line.removesuffix("?")).rstrip()
             if "±" in line:
                 assert shown.endswith(f" {re.sub(' +', ' ', alone)}"), label
@@ -234,7 +234,7 @@ def test_marks_and_intervals_survive_steps_of_pandas():
         assert "people" not in one or "±" not in repr(one["people"])
     assert count_intervals(table["x"]["mean"].to_frame())[0] == 3
     two = ask("median beside a count").reset_index()
-    assert count_intervals(two.merge(facts, on="c"))[0] == 3  # a median has none
+    assert count_intervals(two.merge(facts, on="c"))[0] == 6
 
 
 def test_a_column_that_is_unstacked_keeps_its_intervals():
@@ -249,7 +249,7 @@ def test_a_column_that_is_unstacked_keeps_its_intervals():
 
 def test_what_was_moved_or_summed_says_nothing():
     column = ask("multi column")
-    for one in (column.shift(), column.diff(), column.groupby(level="c").sum(), column.describe()):
+    for one in (column.shift(), column.pct_change(), column.groupby(level="c").sum()):
         assert repr(one) == repr(pd.Series(one))
     assert repr(pd.DataFrame(column)) == repr(pd.DataFrame(column.to_numpy(), column.index, ["x"]))
 
