@@ -401,17 +401,27 @@ def declarations(
     errors: list[DPError] = []
     for name, pair in _mapping(bounds, "bounds").items():
         try:
-            place, known = _declared_bounds(leaves, name, pair)
+            leaf = leaves[_validate.column_name(name, leaves)]
+            if leaf.kind == "time":
+                times.append((leaf.position, span_of(pair, name)))
+            elif leaf.kind in ("number", "bool"):
+                numbers.append((leaf.position, _validate.bounds(pair, repr(name))))
+            elif leaf.kind == "duration":
+                numbers.append((leaf.position, _validate.durations(pair, repr(name))))
+            else:
+                raise _no_bounds(leaf, name)
         except DPError as error:
             errors.append(error)
-            continue
-        if isinstance(known, Span):
-            times.append((place, known))
-        else:
-            numbers.append((place, known))
     for name, listed_keys in _mapping(keys, "keys").items():
         try:
-            keys_by_place.append(_declared_keys(leaves, name, listed_keys))
+            if isinstance(name, tuple) and name not in leaves and len(name) > 1:
+                # Combinations of several columns.
+                columns = [leaves[n] for n in _validate.column_names(list(name), leaves)]
+                places = tuple(c.position for c in columns)
+                keys_by_place.append((places, Tuples.of(listed_keys, columns, name)))
+                continue
+            leaf = leaves[_validate.column_name(name, leaves)]
+            keys_by_place.append((leaf.position, keys_for(listed_keys, leaf, name)))
         except DPError as error:
             errors.append(error)
     if errors:
@@ -423,38 +433,18 @@ def declarations(
     )
 
 
-def _declared_bounds(
-    leaves: Mapping[Hashable, Column], name: Hashable, pair: object
-) -> tuple[int, Any]:
-    """Return the position of a column and its declared bounds: numbers, durations or a `Span`."""
-    leaf = leaves[_validate.column_name(name, leaves)]
-    if leaf.kind == "time":
-        return leaf.position, span_of(pair, name)
-    if leaf.kind in ("number", "bool"):
-        return leaf.position, _validate.bounds(pair, repr(name))
-    if leaf.kind == "duration":
-        return leaf.position, _validate.durations(pair, repr(name))
+def _no_bounds(leaf: Column, name: Hashable) -> BadType:
+    """Return the error about bounds of a column that has no order of numbers."""
     dates = (
         f" Texts that are dates are times after a step, p.assign(t=pd.to_datetime(p[{name!r}])), "
         "and have bounds= there."
         if leaf.kind == "text"
         else ""
     )
-    raise BadType(
+    return BadType(
         f"column {name!r} is of kind {leaf.kind}: only numbers, times and durations have "
         f"bounds.{dates}"
     )
-
-
-def _declared_keys(
-    leaves: Mapping[Hashable, Column], name: Hashable, listed: object
-) -> tuple[int | tuple[int, ...], Keys | Tuples]:
-    """Return the position of a column and its declared keys; of several columns combinations."""
-    if isinstance(name, tuple) and name not in leaves and len(name) > 1:
-        columns = [leaves[n] for n in _validate.column_names(list(name), leaves)]
-        return tuple(c.position for c in columns), Tuples.of(listed, columns, name)
-    leaf = leaves[_validate.column_name(name, leaves)]
-    return leaf.position, keys_for(listed, leaf, name)
 
 
 def _join_errors(errors: list[DPError]) -> DPError:

@@ -167,7 +167,8 @@ class Measurable(Askable):
             return self._across(aggregate, payment)
         if column is not EVERY and column is not None:
             out = self._selection.output(aggregate, column, bounds, ddof=ddof)
-            if aggregate in _ZERO_OF_FALSE and self._are_public([out]):
+            counts_nulls = isinstance(out.expr, IsNull) and aggregate in _ZERO_OF_FALSE
+            if counts_nulls and self._are_public([out]):
                 return _answer_zero(aggregate, payment)
             return self._ask_for([out], payment, single=True)
         names, single = self._columns_for(column, aggregate, payment.get("numeric_only") is True)
