@@ -106,10 +106,15 @@ ADVICE["pct_change"] = (
     "it reads a neighbouring row, which is another person's. Within a person, with unit=: "
     "p.groupby('patient_id')['x'].pct_change()."
 )
-for _name in ("prod", "product", "kurt", "kurtosis", "mad", "corrwith"):
+for _name in ("prod", "product", "kurt", "kurtosis", "mad"):
     ADVICE[_name] = (
         f"{_name} has no price rule. dir(p) lists the verbs that have one, and groupby(...).agg(...) asks several at once."
     )
+
+ADVICE["corrwith"] = (
+    "the correlations of all pairs are one release, and those with one column are a column of it: "
+    "p[['x', 'y']].corr()['x']."
+)
 
 _FAMILIES: dict[str, str] = {
     "synthetic synthesize synth synthesise fake": "dpframe.dummy(p) makes rows from the "
@@ -254,6 +259,7 @@ IDLE_WORDS: dict[str, tuple[Any, ...]] = {
     "engine": (None, "python", "numexpr"),
     "parser": ("pandas", "python"),
     "as_index": (True,),
+    "method": ("single",),
 }
 
 

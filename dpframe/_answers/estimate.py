@@ -340,9 +340,8 @@ class NumberLeaf:
         estimate = self.estimate
         if type(estimate) not in (IntEstimate, FloatEstimate):
             return None
-        return read_form(
-            estimate._plan, estimate._raw, np.zeros(1, int), np.zeros(1, int), id(estimate._raw)
-        )
+        raw = estimate._raw
+        return read_form(estimate.plan, raw, np.zeros(1, int), np.zeros(1, int), id(raw))
 
     def flag_noise(self, size: int) -> Bools:
         """Return ``size`` times whether the number is noise."""
@@ -393,7 +392,7 @@ class FloatEstimate(Estimate, float):
 
 def _make_blank(answer: Estimate, kind: type[FloatEstimate] = FloatEstimate) -> Estimate:
     """Return NaN with the plan and the interval of an answer."""
-    blank = kind(math.nan, answer._plan, answer._raw)
+    blank = kind(math.nan, answer.plan, answer._raw)
     blank._rule = answer._rule
     return blank
 

@@ -44,7 +44,13 @@ from dpframe._frame.signatures import verb
 from dpframe._frame.tracked import use_own_names
 from dpframe._frame.verbs.agg import read_spec
 from dpframe._frame.verbs.measure import Measurable
-from dpframe._frame.verbs.summaries import check_correlation, describe_columns, matrix
+from dpframe._frame.verbs.summaries import (
+    check_correlation,
+    describe_columns,
+    list_bins,
+    list_bounded,
+    matrix,
+)
 from dpframe._groups.combinations import Sought, TupleBy
 from dpframe._groups.keys import EVERY, By, combined_index, groups_of, keys_of
 from dpframe._plans.aggregates import Output, list_agg_names
@@ -295,18 +301,68 @@ class PrivateGroupBy(Measurable):
         )
 
     @verb
+    def histogram(
+        self,
+        column: object = None,
+        bins: object = 10,
+        *,
+        bounds: object = None,
+        **payment: Unpack[Payment],
+    ) -> Series:
+        """Count the values of a column that lie in each bin, in each group; see
+        `PrivateFrame.histogram`.
+
+        Of a selected column the first argument is ``bins``.
+
+        Formal guarantee: epsilon-DP for its price, once for all groups and bins together, since a
+        row is in one of them.
+
+        >>> df = pd.DataFrame({"state": ["CA", "NY", "CA"], "age": [30, 41, 85]})
+        >>> p = df.dp.open(1000, bounds={"age": (0, 100)}, keys={"state": ["CA", "NY"]})
+        >>> p.groupby("state")["age"].histogram(2, epsilon=900)
+        state  age
+        CA     [0.0, 50.0)      1 ± 0
+               [50.0, 100.0)    1 ± 0
+        NY     [0.0, 50.0)      1 ± 0
+               [50.0, 100.0)    0 ± 0
+        Name: count, dtype: int64
+        """
+        if column is not None and self._single and not self._is_column(column):
+            column, bins = None, column
+        names = self._chosen if column is None else (column,)
+        if names is None or len(names) != 1:
+            raise BadType("histogram in groups is of one column: p.groupby('k')['x'].histogram().")
+        if not self._as_index:
+            raise NotOffered(
+                "histogram has its groups as index: leave as_index=False out, and reset_index() the answer."
+            )
+        by, labels = list_bins(self, names[0], bins, bounds)
+
+        def layout(release: Release, index: Index) -> Series:
+            """Lay the counts out by group and bin, with the labels of the bins."""
+            groups = cast(pd.MultiIndex, index).droplevel([-1])[:: len(labels)]
+            return _release.series(release, _release.nest_rows(groups, labels), "count")
+
+        levels = (*self._selection.by, by)
+        return cast("pd.Series[Any]", ask_in_groups(self, levels, (COUNT,), layout, payment))
+
+    @verb
     def describe(
         self, *, percentiles: object = None, bounds: object = None, **payment: Unpack[Payment]
     ) -> pd.DataFrame:
         """Ask for count, mean, standard deviation and quantiles of the selected columns in each
-        group, at one price.
+        group, at one price; of all with public bounds if none are selected.
 
         Formal guarantee: epsilon-DP for its price; see `PrivateFrame.describe`.
         """
-        if self._chosen is None:
-            raise BadType("name the columns: ['x'].describe() or [['x', 'y']].describe().")
         payment = check_payment(payment)
-        summary = describe_columns(self._selection, self._chosen, percentiles, bounds)
+        names = self._chosen
+        if names is None:
+            bounded = list_bounded(self, bounds, ("number", "time", "duration"))
+            names = tuple([name for name in bounded if name not in self._keyed])
+        if not names:
+            raise BadType("name the columns: ['x'].describe() or [['x', 'y']].describe().")
+        summary = describe_columns(self._selection, names, percentiles, bounds)
         outs = [
             out if self._single else replace(out, name=(name, out.name))
             for name, outs in summary

@@ -76,7 +76,7 @@ class Label(NamedTuple):
     question with its price, and ``paid`` for the question with its price as it was typed: the price
     of a share may change, and a repeated line stays free.
 
-    Digests are made of one encoding of the question, ``whole``; a record that is found by a digest
+    Digests are made of one encoding of the question, ``whole``. A record that is found by a digest
     is compared with it.
     """
 
@@ -86,7 +86,7 @@ class Label(NamedTuple):
     name: str | None
     version: str | None
     place: int | None = None  # of a fresh question in its batch, which repeats no equal one
-    whole: bytes = b""
+    whole: bytes = b""  # the encoding itself
 
     def to_json(self) -> Json:
         """Return the label as it stands in the record of an answer."""
@@ -310,11 +310,14 @@ class Accountant:
 
     # Reading the store -------------------------------------------------------------------------------------------------
 
-    def _sync(self, begun: bool = False) -> None:
-        """Take in the ledger's entries that other processes have written since the last look. An
-        accountant takes in its own entries when it writes them."""
-        if self._store.busy and not begun:
-            # In the middle of writing the state is that of the entries on record.
+    def _sync(self, first_in_transaction: bool = False) -> None:
+        """Take in the ledger's entries that other processes have written since the last look.
+
+        An accountant takes in its own entries when it writes them. ``first_in_transaction`` says
+        that a write transaction has begun and nothing was appended yet.
+        """
+        # Once something was appended, nothing is taken in: the transaction may still be undone.
+        if self._store.busy and not first_in_transaction:
             return
         for entry in self._store.entries(self._population, self._last):
             try:
@@ -383,9 +386,7 @@ class Accountant:
         """Hold a write transaction of the ledger for a block, after taking in the entries of other
         processes. Entries appended in it count once they are on record."""
         with self._alone(), self._store.transaction():
-            self._sync(
-                begun=True
-            )  # before anything is appended, so that only what is on record is folded
+            self._sync(first_in_transaction=True)
             yield
 
     def attach(
@@ -484,7 +485,7 @@ class Accountant:
         charge = plans[0].charge if len(plans) == 1 else charge_for(plans)
         with self._alone():
             with self._store.transaction():
-                self._sync(begun=True)  # as in `_writing`
+                self._sync(first_in_transaction=True)
                 after = None if self._state is None else self._filter.after(self._state, charge)
                 if after is not None:
                     note = self._filter.warning(self._state, after)

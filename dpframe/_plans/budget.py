@@ -319,7 +319,7 @@ class Budget:
     def _text(self) -> str:
         """Return one line of text with what is spent and what is left of the budget."""
         sum_so_far = self.spent
-        if self.rule.plain:
+        if self.rule.keeps_epsilon_sum_only:
             text = (
                 f"{sum_so_far:.4g} of epsilon {self.epsilon:.4g} spent, {self.remaining:.4g} left"
             )

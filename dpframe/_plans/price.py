@@ -172,6 +172,7 @@ def _price_with_delta(
         raise BudgetError("this session has delta=0, so it has no room for a price with delta.")
     if d:
         return rule.price_guarantee(e, d, pricing_state(budget))
+    # delta=0 asks for pure epsilon, so the price buys no Gaussian noise (mu squared, or rho).
     return rule.worth(e, pricing_state(budget)).change(mu_squared=None, rho=None)
 
 
@@ -348,7 +349,7 @@ def buy_noise(sensitivities: Sequence[Sensitivity], price: Price) -> Offer:
     if not further:
         why = first_kind.name.capitalize()
         if not first_kind.needs_delta:
-            waits = price.stake is not None and price.stake.waits
+            waits = price.stake is not None and price.stake.gaussian_waits
             why = (
                 f"{why}: Gaussian noise has to wait until more is spent"
                 if waits

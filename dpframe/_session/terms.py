@@ -79,7 +79,7 @@ class AccountTerms:
     rule: str
     population: str | None = None
     place: str | None = None
-    shared: Accountant | None = None
+    shared_accountant: Accountant | None = None
     file: str | None = field(default=None, compare=False, repr=False)  # a URL may hold a password
     new_rule: RuleAtStart | None = field(default=None, compare=False)  # of a budget of one's own
 
@@ -157,15 +157,15 @@ class AccountTerms:
 
     def open(self) -> Accountant:
         """Return the accountant that keeps this budget."""
-        if self.shared is not None:
-            return self.shared
+        if self.shared_accountant is not None:
+            return self.shared_accountant
         assert self.new_rule is not None
         return Accountant._of(*self.new_rule, self.population, self.file)
 
     def names(self, accountant: Accountant) -> bool:
         """Return whether these terms describe the budget that an accountant keeps."""
-        if self.shared is not None:
-            return self.shared == accountant
+        if self.shared_accountant is not None:
+            return self.shared_accountant == accountant
         place = accountant.population, accountant.place
         return can_be_opened_again(accountant) and (self.population, self.place) == place
 
@@ -322,7 +322,8 @@ def _count(arguments: Words, name: str) -> int | None:
 def rule_of(arguments: Words, before: NoiseRule) -> NoiseRule:
     """Return the rule for when an answer counts as noise, and how such an answer is shown.
 
-    It is set by ``reliable=`` and ``show=``. One that was left out is as in ``before``.
+    It is set by ``reliable=`` and ``show=``. ``before`` is the rule so far, which keeps what is
+    left out.
     """
     part, show = arguments.get("reliable"), arguments.get("show")
     if part is show is None:

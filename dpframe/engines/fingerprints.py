@@ -246,7 +246,8 @@ def write_cell(cell: object) -> bytes:
 def _parts(cell: object, left: list[int], depth: int) -> Iterable[bytes]:
     """Yield the bytes that identify a cell: those of a scalar, or of all items in a container.
 
-    ``left`` holds the number of objects that may still be read of this cell. ``depth`` is the
+    ``left`` is a list with one number, which all calls for a cell count down: how many objects may
+    still be read of it. ``depth`` is the
     number of containers around it. Beyond these limits it yields "...".
     """
     left[0] -= 1

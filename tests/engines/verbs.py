@@ -365,6 +365,7 @@ COLUMN: dict[str, Callable[[Any], Any]] = {
     "fillna": lambda p: p["age"].fillna(0).mean(epsilon=E),
     "histogram": lambda p: p["age"].histogram(bins=[0, 25, 50, 100], epsilon=E),
     "isin": lambda p: p["state"].isin(["CA"]).sum(epsilon=E),
+    "mode": lambda p: p["state"].mode(epsilon=E).tolist(),
     "map": lambda p: p["state"].map({"CA": 1.0, "NY": 2.0, "TX": 3.0}).mean(epsilon=E, bounds=(0, 3)),
     "name": lambda p: p["age"].name,
     "randomize": _replace(lambda p: _randomized(p, column=True)),
@@ -385,6 +386,8 @@ GROUPS: dict[str, Callable[[Any], Any]] = {
     "cov": lambda p: p.groupby("state")[["age", "visits"]].cov(epsilon=E) / 10,
     "describe": lambda p: p.groupby("state")["age"].describe(epsilon=E) / COARSE,
     "explain": lambda p: p.groupby("state").explain.size(epsilon=E).scale,
+    "hist": lambda p: [_bars(one) for one in p.groupby("state").hist("age", bins=[0, 25, 50, 100], epsilon=E)],
+    "histogram": lambda p: p.groupby("state")["age"].histogram([0, 25, 50, 100], epsilon=E),
     "size": lambda p: p.groupby(["state", "flag"]).size(epsilon=E),
     "value_counts": lambda p: p.groupby("state").value_counts("flag", epsilon=E),
 }  # fmt: skip

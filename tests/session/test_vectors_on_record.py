@@ -172,7 +172,7 @@ def test_noise_that_was_bought_beside_the_record_is_warned_of():
     p = make_frame().dp.open(10, **TERMS)
     with pytest.warns(dpframe.PrivacyWarning, match="noise"):
         p.agg(c=("cost", "mean"), epsilon=1e-3)
-    p._session.base.noise_warning.given = False  # as in another session of the ledger
+    p._session.base.noise_warning.was_given = False  # as in another session of the ledger
     with pytest.warns(dpframe.PrivacyWarning, match="noise"):
         p.agg(c=("cost", "mean"), a=("age", "mean"), epsilon=1e-3)
     p.agg(c=("cost", "mean"), a=("age", "mean"), epsilon=1e-3)  # from the record, and said before

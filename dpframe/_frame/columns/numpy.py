@@ -20,6 +20,7 @@ from dpframe._expr import Expr
 from dpframe._frame.columns.operators import OPERATOR_UFUNCS
 from dpframe._frame.selection import (
     BoundColumn,
+    expression_of,
     frame_of_column,
     name_of,
     selection_of,
@@ -202,10 +203,51 @@ def _histogram(
     if _validate.flag(False if density is None else density, "density"):
         raise NotOffered(
             "np.histogram of a tracked column counts. For a density ask counts, edges = "
-            "np.histogram(p['x'], bins), and then "
+            f"np.histogram(p[{_name(a, 'x')}], bins), and then "
             "counts / counts.sum() / np.diff(edges)."
         )
     return summaries.histogram_arrays(frame_of_column(a), a, bins, range)
+
+
+def _name(column: object, otherwise: str) -> str:
+    """Return the name of a tracked column as it is written, or ``otherwise`` if it has no name."""
+    named = column if isinstance(column, BoundColumn) else None
+    name = None if named is None else name_of(named)
+    return repr(otherwise if name is None else name)
+
+
+def _histogram_of_two(lead: object, x: object, y: object, *args: object, **words: object) -> Any:
+    """Refuse ``np.histogram2d``, with the line that counts two columns in bands."""
+    bands = f"p[{_name(x, 'x')}].cut({_edges(x)}), p[{_name(y, 'y')}].cut({_edges(y)})"
+    raise NotOffered(
+        "np.histogram2d of tracked columns is not offered. Count in bands with public edges: "
+        f"p.groupby([{bands}]).size().unstack()."
+    )
+
+
+def _edges(column: object) -> list[float]:
+    """Return public edges of two bands of a column: its bounds and their middle, if declared."""
+    ends = None
+    if isinstance(column, BoundColumn):
+        ends = expression_of(column).bounds(selection_of(frame_of_column(column)).schema.bounds)
+    low, high = (0, 2) if ends is None else ends
+    return [low, (low + high) / 2, high]
+
+
+def _refuse_matrix(function: str, verb: str) -> Callable[..., Any]:
+    """Return a function that refuses ``np.cov`` or ``np.corrcoef``, with the line of the verb."""
+
+    def refuse_matrix(lead: object, x: object, y: object = None, *args: object, **o: object) -> Any:
+        """Refuse the matrix of two columns, by their names."""
+        if y is None:
+            raise NotOffered(f"np.{function} of tracked columns takes two of them.")
+        names = f"{_name(x, 'x')}, {_name(y, 'y')}"
+        raise NotOffered(
+            f"np.{function} of tracked columns is not offered. Ask the frame, and then take "
+            f".to_numpy() of it: p[[{names}]].{verb}()."
+        )
+
+    return refuse_matrix
 
 
 def _round_column(lead: object, a: Any, decimals: int = 0) -> Any:
@@ -229,6 +271,9 @@ _FUNCTIONS: dict[str, Callable[..., Any]] = {
     "percentile": _percentile,
     "unique": _ask_release("unique"),
     "histogram": _histogram,
+    "histogram2d": _histogram_of_two,
+    "corrcoef": _refuse_matrix("corrcoef", "corr"),
+    "cov": _refuse_matrix("cov", "cov"),
 }
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 import pandas as pd
@@ -74,7 +74,9 @@ def read_aggregate(value: object, also: Sequence[str] = ()) -> str:
     to allow.
     """
     if callable(value):
-        value = find_named_function(value) or value
+        value = find_named_function(value) or _trace_aggregate(value) or value
+    if value == "mode" and "argmax" in also:
+        return "argmax"
     if not isinstance(value, str):
         raise BadType(
             "an aggregate is a name such as 'mean' or 'q90', or a list of names; not a function, "
@@ -91,6 +93,50 @@ def read_aggregate(value: object, also: Sequence[str] = ()) -> str:
             f"There are: {', '.join(names)}, and quantiles such as 'q90'."
         )
     return value
+
+
+class _NamedAggregate:
+    """The answer of an aggregate in a function that is traced: it has a name and no value.
+
+    Of the most common values the first one may be taken, as of ``s.mode()[0]``.
+    """
+
+    def __init__(self, name: str):
+        self.name = name
+
+    @property
+    def iloc(self) -> _NamedAggregate:
+        """The same; its first entry may be taken."""
+        return self
+
+    def __getitem__(self, place: object) -> _NamedAggregate:
+        """Return the same for the first place of a mode."""
+        if self.name != "mode" or type(place) is not int or place != 0:
+            raise BadType("only the first of the most common values may be taken.")
+        return _NamedAggregate("argmax")
+
+
+class _TracedColumn:
+    """The stand-in for a column in a function that is given to `agg`. It has no data."""
+
+    def __getattr__(self, name: str) -> Callable[[], _NamedAggregate]:
+        """Return a function without arguments that stands for the aggregate of this name."""
+        if name != "mode" and name not in list_agg_names():
+            raise AttributeError(name)
+        return lambda: _NamedAggregate(name)
+
+
+def _trace_aggregate(function: Callable[..., object]) -> str | None:
+    """Return the aggregate that a function asks of a column, or None if it does anything else.
+
+    The function is called with a stand-in that has no data. So ``lambda s: s.mean()`` is "mean",
+    and ``lambda s: s.mode()[0]`` is "argmax".
+    """
+    try:
+        found = function(_TracedColumn())
+    except Exception:  # whatever the user's function raises, it is no aggregate
+        return None
+    return found.name if isinstance(found, _NamedAggregate) else None
 
 
 _INSTEAD: dict[str, str] = {

@@ -445,5 +445,10 @@ def ask_outputs(
     layout: Finish | None = None,
     **how: Any,
 ) -> Any:
-    """Ask a frame or its groups a question with these outputs: see `Measurable._ask_for`."""
+    """Ask a frame or its groups a question with these outputs, and return the answer.
+
+    ``payment`` are the arguments of the price. ``layout`` makes the answer from the release;
+    without it the outputs are a number, a Series or a table. ``how`` are the other arguments of
+    `_ask_for`.
+    """
     return asking._ask_for(outputs, payment, layout, **how)

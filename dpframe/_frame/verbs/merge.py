@@ -125,7 +125,7 @@ def merge(
     lookup = PublicTable(
         table, [r for _, r in keys], {n: self._selection.columns[n] for n, _ in keys}
     )
-    single = lookup.most <= 1
+    single = lookup.most_matches <= 1
     if single and not self._session.unit.people:
         no_limits(max_rows, max_groups)
     hidden = bool(self._session.unit.people) or not single
@@ -146,10 +146,10 @@ def merge(
     premises = (
         source.premises.of_matched_rows(**ways)
         if single
-        else source.premises.of_made_rows(lookup.most, adjacent=True, **ways)
+        else source.premises.of_made_rows(lookup.most_matches, adjacent=True, **ways)
     )
     unit = (
-        unit_for(source.session, premises.most, max_rows, max_groups)
+        unit_for(source.session, premises.max_rows, max_rows, max_groups)
         if hidden
         else self._session.unit
     )
