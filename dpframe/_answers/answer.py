@@ -18,6 +18,7 @@ from dpframe._answers.layout import (
     OutputSeries,
     PivotTable,
     QuantileRows,
+    RowsWithZeros,
     ShownColumn,
 )
 from dpframe._answers.marks import AnswerFrame, AnswerSeries
@@ -71,6 +72,14 @@ def series(release: Release, index: Index, name: Hashable, order: Places | None 
 def across(release: Release, index: Index, name: Hashable = None) -> Series:
     """Return several outputs without groups: a row an output."""
     return column(release, OutputRows(), index, name)
+
+
+def across_with_zeros(release: Release, places: Sequence[int], index: Index) -> Series:
+    """Return several outputs without groups, a row an output, among rows that are public zeros.
+
+    ``places`` has the number of the output of each row, or -1.
+    """
+    return column(release, RowsWithZeros(tuple(places)), index, None)
 
 
 def proportions(

@@ -214,6 +214,45 @@ class OutputRows(OutputColumns):
         return [np.array([_find_deviation(plan, cell) for cell in plan.cells])]
 
 
+@dataclass(frozen=True, slots=True)
+class RowsWithZeros(AnswerLayout):
+    """A row for each output of a question without groups, and rows that are public zeros.
+
+    ``places`` tells which output stands in each row; -1 where the number is 0, whatever the data.
+    """
+
+    places: tuple[int, ...]
+    computed: ClassVar[bool] = True
+
+    def values(self, plan: Plan, raw: Raw) -> list[Array]:
+        return [self._fill(OutputRows().values(plan, raw)[0])]
+
+    def interval(self, plan: Plan, raw: Raw, level: float, about: About = NOISE) -> list[Ends]:
+        """Return the ends of the intervals; those of a zero are zeros."""
+        ((low, high),) = OutputRows().interval(plan, raw, level, about)
+        return [(self._fill(low), self._fill(high))]
+
+    def place(self, each: Sequence[Array]) -> list[Array]:
+        return [self._fill(np.array([array[0] for array in each]))]
+
+    def locate(self, plan: Plan, row: int, column: int) -> tuple[int, int] | None:
+        return (0, self.places[row]) if self.places[row] >= 0 else None
+
+    def deviations(self, plan: Plan, raw: Raw) -> Sequence[Array | float] | None:
+        return [self._fill(np.array([_find_deviation(plan, cell) for cell in plan.cells]))]
+
+    def _fill(self, numbers: Array) -> Array:
+        """Return a column with a number of each output in its row, and zeros in the others."""
+        column = np.zeros(len(self.places), dtype=numbers.dtype)
+        for row, output in enumerate(self.places):
+            if output >= 0:
+                column[row] = numbers[output]
+        return column
+
+    def to_json(self) -> Json:
+        return {"zeros": self.places}
+
+
 class QuantileRows(OutputColumns):
     """A row for each output within each group: quantiles of one column."""
 
@@ -689,6 +728,8 @@ def read_layout(receipt: Json) -> AnswerLayout:
         return OutputGrid(tuple(map(tuple, data["cells"])))
     if "correlations" in data:
         return CorrelationTable(tuple(map(tuple, data["correlations"])))
+    if "zeros" in data:
+        return RowsWithZeros(tuple(data["zeros"]))
     if "shares" in data:
         return ShareColumn(PivotTable(*data["shares"]))
     return PivotTable(*data["pivot"])

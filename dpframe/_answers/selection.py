@@ -46,7 +46,7 @@ class AnswerSelection(ABC):
         >>> visits.dp["TX"]
         Traceback (most recent call last):
         ...
-        dpframe._errors.UnknownColumn: no label 'TX' in this answer. Labels: 'CA', 'NY'.
+        dpframe.UnknownColumn: no label 'TX' in this answer. Labels: 'CA', 'NY'.
         """
         return self._select(lambda answer: answer[label], label)
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import replace
-from difflib import get_close_matches
 from fractions import Fraction
 from functools import partial
 from typing import Any, NoReturn, Self, Unpack, cast
@@ -21,7 +20,14 @@ from dpframe._answers.layout import (
     PivotTable,
     ShareColumn,
 )
-from dpframe._errors import BadType, BadValue, MissingKeys, NotOffered, did_you_mean
+from dpframe._errors import (
+    BadType,
+    BadValue,
+    MissingKeys,
+    NotOffered,
+    did_you_mean,
+    find_close_name,
+)
 from dpframe._frame.columns import votes
 from dpframe._frame.found import Search
 from dpframe._frame.selection import (
@@ -121,7 +127,7 @@ class PrivateGroupBy(Measurable):
     # What differs from a frame ----------------------------------------------------------------------------------
 
     def _columns_for(
-        self, column: object, verb: str, numeric_only: bool
+        self, column: object, aggregate: str, numeric_only: bool, verb: str | None = None
     ) -> tuple[Sequence[Any], bool]:
         """Return the columns that a verb measures, and whether the answer is of a single column.
 
@@ -131,7 +137,7 @@ class PrivateGroupBy(Measurable):
             return (column,), True
         if self._chosen is not None:
             return self._chosen, self._single
-        names, single = super()._columns_for(EVERY, verb, numeric_only)
+        names, single = super()._columns_for(EVERY, aggregate, numeric_only, verb)
         return [name for name in names if name not in self._keyed], single
 
     def _flat(self, labels: Sequence[Hashable]) -> Finish:
@@ -441,7 +447,7 @@ class PrivateGroupBy(Measurable):
                 f"person: {within}"
             )
         known = [verb for verb in dir(type(self)) if not verb.startswith("_")]
-        close = get_close_matches(name, known, n=1)
+        close = find_close_name(name, known)
         advice = _ADVICE.get(name) or ADVICE.get(
             name,
             f"groups have no private {name!r}.{did_you_mean(name, known) if close else ''} They have "
@@ -450,7 +456,26 @@ class PrivateGroupBy(Measurable):
         raise self._refusal(advice)
 
     def __iter__(self) -> Any:
-        raise NotOffered(ADVICE["iteration"])
+        raise self._refusal(
+            "groups are not handed out one by one: they are rows of people. Ask for a release of "
+            "all groups, "
+            f"p.groupby('k')['x'].mean(), or choose the rows of each by a condition: {self._loop}."
+        )
+
+    @property
+    def _loop(self) -> str:
+        """The line that chooses the rows of each group, as a user writes it."""
+        plain = {expr: name for name, expr in self._selection.columns.items()}
+        conditions, loops = [], []
+        for letter, level in zip("stuvw", self._selection.by, strict=False):
+            expr = getattr(level, "expr", None)
+            if isinstance(level, Sought) or expr not in plain or len(level.index) > _FEW_KEYS:
+                return "[p[p['k'] == s] for s in keys]"
+            keys = [key for key in level.index.tolist() if key == key and key is not None]
+            conditions.append(f"p[{plain[expr]!r}] == {letter}")
+            loops.append(f"for {letter} in {keys!r}")
+        both = conditions[0] if len(conditions) == 1 else " & ".join(f"({c})" for c in conditions)
+        return f"[p[{both}] {' '.join(loops)}]"
 
     def __reduce__(self) -> NoReturn:
         refuse("pickle")
@@ -561,6 +586,7 @@ def check_options(
         _validate.flag(observed, "observed")  # which listed keys occur is not told: all come back
 
 
+_FEW_KEYS = 20  # that a message lists
 # What is said of groups in other words than of frames.
 _ADVICE = {
     "apply": "a function could look across the people of a group. Name what it computes: p.groupby('k').agg(m=('x', 'mean'), "

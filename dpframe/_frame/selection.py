@@ -38,7 +38,7 @@ from dpframe._questions.question import Query, Question, Release
 from dpframe._refusals import Unprinted
 from dpframe._session.batch import Batch
 from dpframe._session.session import PricedQuestion, Session
-from dpframe._types import Values
+from dpframe._types import Index, Values
 from dpframe._validate import Bounds
 from dpframe.accounting._filter import Price
 from dpframe.engines.keys import images
@@ -46,6 +46,8 @@ from dpframe.engines.keys import images
 _MOST_READ, _QUOTES = 64, {"'", '"'}
 
 _MOST_IMAGES = 10_000
+# Ends of times in nanoseconds, to see whether keys would follow from any.
+_A_WEEK = (float(pd.Timestamp("2024-01-01").value), float(pd.Timestamp("2024-01-08").value))
 _PACKAGE = os.path.dirname(os.path.dirname(__file__)) + os.sep
 
 
@@ -318,8 +320,39 @@ class Selection:
             return declared.rename(name)
         own = self.values(expr)
         if not own:
+            unbounded = self._find_unbounded_time(expr)
+            if unbounded is not None:
+                raise MissingKeys(
+                    f"{verb} over {str(expr)!r} needs the first and the last moment of "
+                    f"{unbounded!r}, from which its keys "
+                    f"follow: open(..., bounds={{{unbounded!r}: ('2024-01-01', '2024-12-31')}})."
+                )
             raise need_keys(name if isinstance(expr, Column) else str(expr), verb)
         return keys_for(list(own), expr, name, ordered=isinstance(expr, Cut))
+
+    def _find_unbounded_time(self, expr: Expr) -> Hashable | None:
+        """Return the column of times without bounds, if the keys of an expression would follow from
+        its bounds; else None."""
+        columns = list(expr.columns())
+        if isinstance(expr, Column) or len(columns) != 1 or columns[0].kind != "time":
+            return None
+        known = columns[0].position in self.schema.bounds
+        if known or expr.members(self.declared_keys, lambda column: _A_WEEK) is None:
+            return None
+        return columns[0].name
+
+    def listed_keys(self, expr: Expr, name: Hashable) -> Index | None:
+        """Return the values of a column that are listed, or follow from lists, without null.
+
+        Whole numbers between bounds are not listed. None stands for a column without such a list.
+        """
+        root = expr if isinstance(expr, Column) else stem(expr)
+        declared = self.schema.keys.get(root.position) if isinstance(root, Column) else None
+        if declared is not None:
+            index = declared.rename(name).index
+            return index if declared.null is None else index.delete(declared.null)
+        own = self.images(expr) or expr.members(self.declared_keys, lambda column: None)
+        return keys_for(list(own), expr, name, ordered=isinstance(expr, Cut)).index if own else None
 
     def declared_keys(self, column: Column) -> Values | None:
         """Return the declared keys of a column of the opened frame, without null, or None without

@@ -13,14 +13,14 @@ from decimal import ROUND_DOWN, Decimal, localcontext
 from fractions import Fraction
 from functools import cached_property
 from html import escape
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn
 
 import numpy as np
 import pandas as pd
 
 from dpframe import _validate
 from dpframe import plot as _plot
-from dpframe._errors import BadValue, BudgetError
+from dpframe._errors import BadValue, BudgetError, did_you_mean
 from dpframe.accounting import ACCOUNTANTS, _search
 from dpframe.accounting._filter import Charge, Filter
 from dpframe.accounting.loss import Events, PureDP
@@ -42,6 +42,31 @@ class Group(NamedTuple):
     delta_of_the_notes: float
 
 
+# Names that people try, and what to write.
+_NAMES: dict[str, str] = {
+    **dict.fromkeys(("left", "rest", "available", "balance", "epsilon_left"), "remaining"),
+    **dict.fromkeys(("used", "consumed", "epsilon_spent"), "spent"),
+    **dict.fromkeys(("total", "limit", "size", "max"), "epsilon"),
+    **dict.fromkeys(("history", "log", "questions", "ledger"), "report()"),
+}
+_FINAL = ("reset", "refund", "clear", "add", "increase", "refill", "top_up", "set")
+
+
+def _advise(name: str) -> str:
+    """Return the message about an attribute that a budget does not have."""
+    if name in _FINAL:
+        return (
+            "a budget cannot be reset or raised: what was released stays known. What is left is "
+            "p.budget.remaining; answers "
+            "on record are free."
+        )
+    meant = _NAMES.get(name)
+    listed = [one for one in dir(Budget) if not one.startswith("_")]
+    return f"a budget has no {name!r}." + (
+        f" Write p.budget.{meant}." if meant else did_you_mean(name, listed, "It has")
+    )
+
+
 @dataclass(frozen=True)
 class Budget:
     """Budget of a session: what may be spent, what was spent, and what is left.
@@ -58,6 +83,12 @@ class Budget:
     _debits: int
     #: The number of shares.
     queries: int
+
+    if not TYPE_CHECKING:  # to checkers a name that is not listed is an error
+
+        def __getattr__(self, name: str) -> NoReturn:
+            """Refuse a name that a budget does not have, and say which one is meant."""
+            raise AttributeError(_advise(name))
 
     @property
     def charges(self) -> Sequence[Charge]:

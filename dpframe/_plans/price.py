@@ -14,7 +14,7 @@ from typing import Any, TypedDict
 import numpy as np
 
 from dpframe import _validate
-from dpframe._errors import BadType, BadValue, BudgetError, did_you_mean
+from dpframe._errors import BadType, BadValue, BudgetError, did_you_mean, with_article
 from dpframe._plans.aggregates import Aggregate
 from dpframe._plans.budget import Budget, pricing_state
 from dpframe._plans.plan import ON_SURROUNDINGS, Plan
@@ -199,7 +199,8 @@ def read_public_number(n: object, people: int | None) -> float | None:
     interval = getattr(n, "interval", None) if isinstance(n, int | float) else None
     if not isinstance(n, int | float | Fraction | Decimal | np.number):
         raise BadType(
-            f"n= is one number, public or released, not a {type(n).__name__}. Of groups give the "
+            f"n= is one number, public or released, not {with_article(type(n).__name__)}. Of "
+            "groups give the "
             "smallest."
         )
     number = _validate.real(n, "n") if interval is None else float(interval()[0])

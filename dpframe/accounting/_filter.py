@@ -379,12 +379,15 @@ class Filter(ABC):
                 "is too large to be counted together with many small ones, and the plain sum of epsilons has no room for it any "
                 "more."
             )
+        if 1 - spent < _NOTHING:
+            return "nothing is left of it."
         parts = [
             f"{100 * x:.4g} %" for x in (needed, spent, 1 - spent, max(needed + spent - 1, 0.0))
         ]
         return shortage("of the budget", *parts)
 
 
+_NOTHING = 1e-6  # a part of the budget that fits no question
 ACCOUNTANTS: dict[str, type[Filter]] = {}
 _Rule = TypeVar("_Rule", bound=type[Filter])
 

@@ -531,9 +531,11 @@ def test_nulls_of_a_frame_are_one_release(df, p):
     same(p.notnull().mean(epsilon=EXACT), df.notna().mean())
     same(p[["age", "cost"]].isnull().sum(epsilon=EXACT), df[["age", "cost"]].isnull().sum())
     assert len(p.ledger) == 3
-    plan = p[["age", "cost"]].explain.isna().sum(epsilon=1)
+    plan = p[["state", "cost"]].explain.isna().sum(epsilon=1)
     assert [part.l1 for part in plan.parts] == [1, 1]
     assert plan.parts[0].noise == p.explain.count(epsilon=0.5).parts[0].noise
+    (alone,) = p[["age", "cost"]].explain.isna().sum(epsilon=1).parts  # an age is never null
+    assert alone.noise == p.explain.count(epsilon=1).parts[0].noise
 
 
 def test_all_columns_of_groups_are_measured_where_none_is_named(df, p):
@@ -547,7 +549,7 @@ def test_all_columns_of_groups_are_measured_where_none_is_named(df, p):
         .mean(epsilon=EXACT)
     )
     same(flat, numbers.groupby("state", as_index=False).mean())
-    with pytest.raises(BadType, match=r"p\.groupby\(\.\.\.\)\[\['x', 'y'\]\]"):
+    with pytest.raises(BadType, match=r"p\.groupby\(\.\.\.\)\[\['age', 'cost'\]\]"):
         p.assign(name=p["state"]).groupby("zone").mean()
 
 

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Mapping, Sequence
-from difflib import get_close_matches
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 import pandas as pd
 
-from dpframe._errors import BadType, BadValue, did_you_mean
+from dpframe._errors import BadType, BadValue, did_you_mean, find_close_name
 from dpframe._frame.selection import BoundsLike
 from dpframe._frame.signatures import verb
 from dpframe._plans.aggregates import AGGREGATES, find_named_function, list_agg_names
@@ -88,7 +87,7 @@ def read_aggregate(value: object, also: Sequence[str] = ()) -> str:
     kind = AGGREGATES.get(value)
     if (kind is None or not kind.named_in_agg) and find_level(value) is None and value not in also:
         names = [*list_agg_names(), *also]
-        close = did_you_mean(value, names) if get_close_matches(value, names, n=1) else ""
+        close = did_you_mean(value, names) if find_close_name(value, names) else ""
         raise BadValue(
             f"no private aggregate {value!r}{_INSTEAD.get(value, '.' + close)} "
             f"There are: {', '.join(names)}, and quantiles such as 'q90'."

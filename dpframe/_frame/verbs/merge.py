@@ -10,7 +10,7 @@ import numpy as np
 import pandas as pd
 
 from dpframe import _validate
-from dpframe._errors import BadType, BadValue, Refused
+from dpframe._errors import BadType, BadValue, Refused, with_article
 from dpframe._expr import Column, Expr
 from dpframe._frame.selection import selection_of
 from dpframe._frame.tracked import Frame, Tracked, with_selection
@@ -278,7 +278,8 @@ def _public(right: object, session: Session) -> pd.DataFrame:
         )
     if not isinstance(right, pd.DataFrame):
         raise BadType(
-            f"merge takes a public DataFrame of pandas, not a {type(right).__name__} of {library}. Make one of a public "
+            f"merge takes a public DataFrame of pandas, not {with_article(type(right).__name__)} "
+            f"of {library}. Make one of a public "
             "table first: to_pandas(), toPandas() of Spark, compute() of dask."
         )
     if not right.columns.is_unique or right.columns.nlevels > 1:

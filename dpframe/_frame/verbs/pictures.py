@@ -385,3 +385,6 @@ class Plots(Unprinted):
 
     def __dir__(self) -> Iterable[str]:
         return ["box", "hist"]
+
+    def __repr__(self) -> str:
+        return "pictures of releases, each for a price: .plot.hist(...) and .plot.box(...)"

@@ -173,6 +173,12 @@ def _percents(levels: Sequence[Fraction]) -> list[str]:
     return list(rows[len(DESCRIBED) + 1 : -1])
 
 
+def _has_only_flags(selection: Selection, names: Sequence[Hashable]) -> bool:
+    """Return whether the columns are conditions, and the table has numbers beside them."""
+    numbers = any(expr.kind == "number" for expr in selection.columns.values())
+    return numbers and all(selection.columns[name].kind == "bool" for name in names)
+
+
 def list_bounded(
     frame: Measurable | Tracked, bounds: object, kinds: Sequence[str] = ("number",)
 ) -> list[Hashable]:
@@ -184,9 +190,13 @@ def list_bounded(
         for name, expr in selection.columns.items()
         if expr.kind in kinds and (name in given or _has_bounds(selection, name, expr))
     ]
-    if not names:
+    if not names or ("number" in kinds and "bool" in kinds and _has_only_flags(selection, names)):
+        people = selection.schema.unit.people
+        numbers = [n for n, e in selection.columns.items() if e.kind in kinds and e not in people]
+        lacking = next((n for n in numbers if selection.columns[n].kind != "bool"), "x")
         raise MissingBounds(
-            "no column of numbers has public bounds: bounds={'age': (0, 110)} here, or open(..., bounds={...}) once."
+            f"no column of numbers has public bounds: bounds={{{lacking!r}: (lower, upper)}} here, "
+            "or open(..., bounds={...}) once."
         )
     return names
 
@@ -429,7 +439,13 @@ def matrix(
     ``kind`` is the layout that makes it: `OutputGrid` for covariances, or `CorrelationTable`.
     ``payment`` are the arguments of the price.
     """
-    names, _ = asking._columns_for(EVERY, "var", check_payment(payment).get("numeric_only") is True)
+    verb = "cov" if kind is OutputGrid else "corr"
+    numeric_only = check_payment(payment).get("numeric_only") is True
+    names, _ = asking._columns_for(EVERY, "var", numeric_only, verb)
+    chosen = selection_of(asking).listed or isinstance(names, tuple)  # a tuple, by groups
+    if numeric_only and not chosen:
+        bounded = list_bounded(asking, bounds, ("number", "bool"))
+        names = [name for name in names if name in bounded]
     outs, cells = pairs_of(selection_of(asking), names, min_periods, ddof, bounds)
     index, layout = pd.Index(list(names), tupleize_cols=False), kind(cells)
     return ask_outputs(
