@@ -602,6 +602,11 @@ class Accountant:
         return pd.DataFrame(rows, columns=DEBITS)
 
     @property
+    def has_debits(self) -> bool:
+        """Whether this process knows of a debit."""
+        return bool(self._charges)
+
+    @property
     def declarations(self) -> pd.DataFrame:
         """Table of all facts that are public because the owner declared them."""
         entries = self._entries("declaration")

@@ -43,6 +43,7 @@ from dpframe._questions.identity import Identity
 from dpframe._questions.question import ROWS, Query, Question, Release
 from dpframe._session.data import Data, closed, sessions
 from dpframe._session.door import VerbList, read_private
+from dpframe._session.recognition import remember_before_closing
 from dpframe._session.records import (
     Record,
     RecordedVector,
@@ -145,6 +146,9 @@ class Session:
         self.closed = False
         self.planning: list[int] = []  # the threads that are in a plan_ahead() block of it
         self.process = os.getpid()
+        # By what `open` recognises the table again: its form, and a sketch once rows are compared.
+        self.form: tuple[int, tuple[Hashable, ...]] | None = None
+        self.sketch: list[str] | None = None
         # Bounds and keys that were released: nobody's word.
         self.released_bounds: set[tuple[Expr, tuple[float, float]]] = set()
         self.found: dict[bytes, Keys | Tuples] = {}
@@ -829,6 +833,8 @@ class Session:
         """
         base = self.base
         with self.lock:
+            if not base.closed:
+                remember_before_closing(base)
             base.closed = True
             if sessions.pop(base.name, None) is not None:
                 closed.append(base)
