@@ -289,6 +289,7 @@ class Accountant:
         return self.meter(self.queries)
 
     def meter(self, queries: int) -> Budget:
+        """Return the budget as it stands now, divided into this number of shares."""
         with self._alone():
             self._sync()
             debits = len(self._charges)
@@ -633,6 +634,12 @@ class Accountant:
                     )
                 )
         return pd.DataFrame(rows, columns=DEBITS)
+
+    def list_released_integers(self) -> list[Raw]:
+        """Return the noisy integers of all answers in the ledger file; without a file none."""
+        if self.place is None:
+            return []
+        return [tuple(unpack(_json(entry)["raw"])) for entry in self._entries("answer")]
 
     @property
     def has_debits(self) -> bool:

@@ -93,8 +93,8 @@ class Budget:
     def spent(self) -> float:
         """Epsilon that may be claimed for the answers so far, at any time.
 
-        It is the sum of their epsilons. Where a release has none, only the epsilon of the whole
-        budget may be claimed, at its delta: that is shown with the part that is used.
+        It is the sum of their epsilons. Some releases have no such epsilon. Then only that of the
+        whole budget may be claimed, at its delta. It is shown with the part that is used.
 
         `fraction` says how much is gone in any case, `report` what the list so far costs by each
         accountant.
@@ -106,7 +106,7 @@ class Budget:
 
     @property
     def _plain_sum(self) -> Fraction | None:
-        """The sum of the epsilons so far; None if a release has none."""
+        """The sum of the epsilons so far; None if a release has no epsilon."""
         return None if self.state is None else self.rule.pure_spent(self.state)
 
     @cached_property

@@ -100,6 +100,7 @@ class BudgetMeaning:
         return f"whoever is sure of everybody else's rows, and {prior} sure about yours, {end}"
 
     def __str__(self) -> str:
+        """Write the meaning as three sentences, each on a line of its own."""
         found = format_percent(self.find_detection(0.05))
         return (
             f"{self.line[0].upper()}{self.line[1:]}.\n"

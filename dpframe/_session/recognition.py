@@ -1,7 +1,7 @@
 """Tables that were opened before in this process, recognised when they are opened again.
 
 A frame that is loaded again shares no memory with the first one, and nothing in it names a session.
-So rows are compared, as ledger files compare them: by keyed hashes, of which half must agree
+So rows are compared, as ledger files compare them: half of their keyed hashes must agree
 (`dpframe._ledger.store.same_table`). A table that is opened for the first time is not read for it.
 Rows are hashed once another table has the same columns, dtypes and number of rows.
 

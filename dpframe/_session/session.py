@@ -6,6 +6,7 @@ import json
 import os
 import threading
 import weakref
+from collections import deque
 from collections.abc import Callable, Hashable, Iterator, Sequence
 from dataclasses import replace
 from fractions import Fraction
@@ -76,6 +77,9 @@ MOST_SHARES = (
 )
 
 
+MOST_GIVEN = 1000  # answers that a report shows by itself, the last ones
+
+
 class PricedQuestion(NamedTuple):
     """Question with its price, the declarations it relies on, and the name of its answer."""
 
@@ -138,6 +142,7 @@ class Session:
         self.answers: dict[LabelKey, tuple[bytes, Record]] = {}
         self.answer_names: Names = {}
         self.vectors: dict[Any, tuple[Record, int]] = {}
+        self.given: deque[object] = deque(maxlen=MOST_GIVEN)  # what verbs returned, for a report
         self.drawn_row_names: NDArray[np.int64] | None = (
             None  # of the opened frame, once they are drawn
         )
@@ -839,6 +844,7 @@ class Session:
             if sessions.pop(base.name, None) is not None:
                 closed.append(base)
             base.answers.clear()
+            base.given.clear()
             base.drawn_row_names = None
             for one in [base, self, *base.derived]:
                 one.data.forget()
