@@ -34,8 +34,8 @@ class SpentEpsilon(float):
         number.delta, number.fraction = delta, fraction
         return number
 
-    def __getnewargs__(self) -> tuple[float, float, float]:
-        return float(self), self.delta, self.fraction
+    def __reduce__(self) -> tuple[object, ...]:
+        return SpentEpsilon, (float(self), self.delta, self.fraction)
 
     def __repr__(self) -> str:
         return (
