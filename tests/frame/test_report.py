@@ -101,6 +101,16 @@ def test_report_without_answers_has_all_that_the_session_gave_once(p, tmp_path):
     assert "argmax() by diagnosis" in text
 
 
+def test_edited_answers_are_left_out_or_refused(p, tmp_path):
+    by_state = p.groupby("state").size(epsilon=20)
+    p.count(epsilon=1)
+    by_state.iloc[0] += 1
+    text = p.report(tmp_path / "all.md").read_text("utf-8")
+    assert re.findall("(?m)^## (.*)$", text)[:-4] == ["size()"]
+    with pytest.raises(BadValue, match="changed since"):
+        p.report(tmp_path / "one.md", by_state)
+
+
 def test_report_reads_nothing_and_costs_nothing(p, tmp_path, monkeypatch):
     p.count(epsilon=1)
     before = p.budget.spent

@@ -23,7 +23,7 @@ from dpframe._answers.pages import (
     write_html,
     write_markdown,
 )
-from dpframe._errors import BadType, BadValue
+from dpframe._errors import BadType, BadValue, DPError
 from dpframe._frame.tracked import Tracked
 from dpframe._session.planned import Planned
 from dpframe._session.session import Session
@@ -54,7 +54,7 @@ def report(
         A file: ``.html`` for a page of its own, ``.md`` for Markdown.
     answers
         An answer, a list of them, or a dict with headings: ``{"Visits by state": by_state}``. Without it, all numbers and
-        tables that this process got from the session, the last thousand of them.
+        tables that this process got from the session, the last thousand of them, but for those that were edited.
     title
         The title of the page.
 
@@ -90,10 +90,9 @@ def report(
 def _list_sections(session: Session, answers: object) -> list[Section]:
     """Return the answers of a page with their headings; refuse what is no answer of the session."""
     if answers is None:
-        found = [(None, one) for one in session.base.given if find_answer(one) is not None]
+        unchanged = filter(_is_unchanged, list(session.base.given))
         named: Iterable[tuple[Hashable, object]] = {
-            repr((describe_answer_of(one), list_releases(one))): (heading, one)
-            for heading, one in found
+            repr((describe_answer_of(one), list_releases(one))): (None, one) for one in unchanged
         }.values()
     elif isinstance(answers, Mapping):
         named = answers.items()
@@ -103,6 +102,15 @@ def _list_sections(session: Session, answers: object) -> list[Section]:
         named = [(None, answers)]
     known = _sign_releases(session)
     return [_make_section(heading, one, known) for heading, one in named]
+
+
+def _is_unchanged(value: object) -> bool:
+    """Return whether a value is an answer whose numbers are still those of its release."""
+    try:
+        answer = find_answer(value)
+        return answer is not None and bool(answer.table().size)
+    except DPError:
+        return False
 
 
 def describe_answer_of(value: object) -> str:
