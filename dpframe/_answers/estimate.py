@@ -181,6 +181,11 @@ class Estimate(NumberOperators, Tabular):
         return (self._plan,)
 
     @property
+    def releases(self) -> tuple[Raw, ...]:
+        """The noisy integers of the releases that it is made of."""
+        return (self._raw,)
+
+    @property
     def _chosen(self) -> bool:
         return not all(map(has_interval, self._plan.cells))
 
@@ -609,6 +614,12 @@ class Derived(Estimate):
     def plans(self) -> tuple[Plan, ...]:
         plans = {id(plan): plan for leaf in self._steps.leaves for plan in leaf.plans}
         return tuple(plans.values())
+
+    @property
+    def releases(self) -> tuple[Raw, ...]:
+        keys: list[Any] = [leaf.release_key for leaf in self._steps.leaves]
+        parts = [key.releases if isinstance(key, Estimate) else (key.raw,) for key in keys]
+        return tuple(raw for part in parts for raw in part)
 
     @property
     def plan(self) -> Plan:

@@ -557,8 +557,10 @@ class PrivateFrame(OperatorMethods, Tracked):
         shown = ", ".join(f"{n} ({e.kind})" for n, e in list(self._selection.columns.items())[:12])
         more = ", ..." if len(self._selection.columns) > 12 else ""
         rows = "" if self._selection.where is None else f" where {self._selection.where}"
+        budget = self.budget
         return (
-            f"PrivateFrame of [{shown}{more}]{rows}\n{self.budget!r}{self._fits}\n"
+            f"PrivateFrame of [{shown}{more}]{rows}\n{budget.meter}{self._fits}\n"
+            f"{budget.explain().line}\n"
             f"{self._session.unit.neighbors}, {self._unit_text}{self._listed_keys}; {self._place}"
             + "".join(f"\n{text}" for text in self._groups_left_out)
         )

@@ -575,7 +575,10 @@ class AnswerMode:
         ``payment`` are the arguments of the price, and ``part`` is the share of it that the
         question gets. ``declared`` are facts that go on record.
         """
-        return answer(session.ask([price_question(session, question, payment, declared, part)])[0])
+        asked = price_question(session, question, payment, declared, part)
+        found = answer(session.ask([asked])[0])
+        session.base.given.append(found)
+        return found
 
     def explaining(self) -> AnswerMode:
         """Return the mode of ``p.explain``."""

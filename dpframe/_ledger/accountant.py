@@ -32,7 +32,7 @@ from dpframe._errors import (
     SessionError,
     caution,
 )
-from dpframe._groups.unit import Unit
+from dpframe._groups.unit import ROWS, Unit
 from dpframe._ledger import MEMORY, open_store, public_name
 from dpframe._ledger.store import (
     Debit,
@@ -289,9 +289,43 @@ class Accountant:
         return self.meter(self.queries)
 
     def meter(self, queries: int) -> Budget:
+        """Return the budget as it stands now, divided into this number of shares."""
         with self._alone():
             self._sync()
-            return Budget(self._filter, self._state, self._charges, len(self._charges), queries)
+            debits = len(self._charges)
+            return Budget(
+                self._filter, self._state, self._charges, debits, queries, self._describe_deployment
+            )
+
+    def _describe_deployment(self, budget: Budget) -> dict[str, Any]:
+        """Return what a public registry of deployments asks for, of the debits of a budget."""
+        with self._alone():
+            self._sync()
+            debits = self._entries("debit")[: len(budget.charges)]
+        plans = [Plan.from_json(data) for entry in debits for data in _json(entry)["plans"]]
+        times = [entry.when for entry in debits]
+        unit = self._unit
+        people = None
+        if unit is not None:
+            people = f"all rows of one person, by {', '.join(unit['space'])}"
+            people = "one row" if unit["space"] == ROWS else people
+        return {
+            "software": "dpframe",
+            "model": "central",
+            "population": None if self._population.startswith("unnamed-") else self._population,
+            "unit": people,
+            "neighboring_relation": None if unit is None else unit["neighbors"],
+            "definition": "approximate" if budget.delta else "pure",
+            "epsilon": budget.epsilon,
+            "delta": budget.delta,
+            "accountant": budget.accountant,
+            "used": budget.fraction,
+            "mechanisms": sorted({plan.mechanism for plan in plans}),
+            "debits": len(debits),
+            "questions": len(plans),
+            "first_debit": min(times, default=None),
+            "last_debit": max(times, default=None),
+        }
 
     def _terms(self) -> Json:
         """Return the budget and its composition rule as the first entry of a ledger records
@@ -605,6 +639,17 @@ class Accountant:
                     )
                 )
         return pd.DataFrame(rows, columns=DEBITS)
+
+    def list_released_integers(self) -> list[Raw]:
+        """Return the noisy integers of all answers in the ledger file; without a file none."""
+        if self.place is None:
+            return []
+        return [tuple(unpack(_json(entry)["raw"])) for entry in self._entries("answer")]
+
+    @property
+    def has_debits(self) -> bool:
+        """Whether this process knows of a debit."""
+        return bool(self._charges)
 
     @property
     def declarations(self) -> pd.DataFrame:

@@ -121,4 +121,6 @@ class Batch(Generic[Frame]):
             releases = self._session.ask([asked for asked, _ in self._questions], batch=True)
             with warnings_after():
                 for (asked, place), release in zip(self._questions, releases, strict=True):
-                    place._fill(asked.question.answer(release))
+                    answer = asked.question.answer(release)
+                    self._session.base.given.append(answer)
+                    place._fill(answer)

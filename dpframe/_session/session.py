@@ -6,6 +6,7 @@ import json
 import os
 import threading
 import weakref
+from collections import deque
 from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
 from dataclasses import replace
 from fractions import Fraction
@@ -46,6 +47,7 @@ from dpframe._questions.identity import Identity
 from dpframe._questions.question import ROWS, Query, Question, Release
 from dpframe._session.data import Data, closed, sessions
 from dpframe._session.door import VerbList, read_private
+from dpframe._session.recognition import remember_before_closing
 from dpframe._session.records import (
     Record,
     RecordedVector,
@@ -76,6 +78,9 @@ DEBUGGED = (
 MOST_SHARES = (
     1000  # to a budget, when answers are looked up that were paid by shares of other sizes
 )
+
+
+MOST_GIVEN = 1000  # answers that a report shows by itself, the last ones
 
 
 class PricedQuestion(NamedTuple):
@@ -140,6 +145,7 @@ class Session:
         self.answers: dict[LabelKey, tuple[bytes, Record]] = {}
         self.answer_names: Names = {}
         self.vectors: dict[Any, tuple[Record, int]] = {}
+        self.given: deque[object] = deque(maxlen=MOST_GIVEN)  # what verbs returned, for a report
         self.drawn_row_names: NDArray[np.int64] | None = (
             None  # of the opened frame, once they are drawn
         )
@@ -149,6 +155,9 @@ class Session:
         self.noise_warning = NoiseWarning()
         self.planning_threads: list[int] = []  # those in a plan_ahead() block of it
         self.process = os.getpid()
+        # By what `open` recognises the table again: its form, and a sketch once rows are compared.
+        self.form: tuple[int, tuple[Hashable, ...]] | None = None
+        self.sketch: list[str] | None = None
         # Bounds and keys that were released: nobody's word.
         self.released_bounds: set[tuple[Expr, tuple[float, float]]] = set()
         self.keys_by_question: dict[bytes, Keys | Tuples] = {}
@@ -889,10 +898,13 @@ class Session:
         """
         base = self.base
         with self.lock:
+            if not base.closed:
+                remember_before_closing(base)
             base.closed = True
             if sessions.pop(base.name, None) is not None:
                 closed.append(base)
             base.answers.clear()
+            base.given.clear()
             base.drawn_row_names = None
             for one in [base, self, *base.derived]:
                 one.data.forget()

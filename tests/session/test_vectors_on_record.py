@@ -167,7 +167,9 @@ def test_refused_extension_leaves_the_budget_as_it_was():
     assert p.budget.spent == 0.2
 
 
-@pytest.mark.filterwarnings("error::dpframe.PrivacyWarning")
+@pytest.mark.filterwarnings(
+    "error::dpframe.PrivacyWarning", "ignore:second budget on a table opened before"
+)
 def test_noise_that_was_bought_beside_the_record_is_warned_of():
     p = make_frame().dp.open(10, **TERMS)
     with pytest.warns(dpframe.PrivacyWarning, match="noise"):
