@@ -1,4 +1,4 @@
-.PHONY: check types stubs test test-all test-slow docs pictures links examples bench fuzz mutants
+.PHONY: check types generated stubs test test-all test-slow docs pictures links examples bench fuzz mutants
 
 check: types  ## what a commit must pass besides the tests
 	ruff check .
@@ -7,6 +7,13 @@ check: types  ## what a commit must pass besides the tests
 types:  ## mypy --strict: the package, and a program as a user writes it
 	mypy
 	pytest --quiet tests/typing
+
+generated:  ## what follows from the catalogues: stubs, pages of the reference, texts of refusals
+	python -m tests.typing.stubs
+	python -m tests.frame.parts_stub
+	python -m tests.grammar.coverage
+	python -m tests.engines.verbs
+	python -m tests.golden.refusals
 
 stubs:  ## what type checkers see of the surface, in dpframe/_frame/surface.pyi
 	python -m tests.typing.stubs

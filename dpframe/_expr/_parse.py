@@ -93,6 +93,15 @@ _ACROSS_WORDS = (
 )
 _ACROSS = {*WITHIN, *_ACROSS_WORDS.split()}
 
+
+def add_methods_across_rows(*names: str) -> None:
+    """Have the language of expressions refuse methods that look at several rows.
+
+    Aggregates tell their names when they are registered.
+    """
+    _ACROSS.update(names)
+
+
 _ARITHMETIC: dict[type[ast.operator], str] = {
     ast.Add: "+",
     ast.Sub: "-",

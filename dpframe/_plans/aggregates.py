@@ -25,6 +25,7 @@ from numpy.typing import NDArray
 from dpframe._cells.encoding import SHOWN
 from dpframe._expr import Expr
 from dpframe._expr._base import Encoded
+from dpframe._expr._parse import add_methods_across_rows
 from dpframe._groups.keys import By, Keys
 from dpframe._groups.unit import Unit
 from dpframe._plans import sampling
@@ -550,6 +551,7 @@ def register(*entries: Aggregate) -> None:
         if entry.name in AGGREGATES:
             raise AssertionError(f"the aggregate {entry.name!r} is registered twice")
         AGGREGATES[entry.name] = entry
+        add_methods_across_rows(entry.name)
 
 
 def list_agg_names() -> tuple[str, ...]:
