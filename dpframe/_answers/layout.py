@@ -23,6 +23,7 @@ from dpframe._plans.aggregates import AGGREGATES, Cell, Measured, fieller
 from dpframe._plans.durations import align_units, make_moment, read_zone, show_seconds
 from dpframe._plans.plan import Plan, get_noisy_sums
 from dpframe._plans.sampling import NOISE, About
+from dpframe._plans.worth import LEVEL
 from dpframe._questions.question import enclose_output, find_shown_levels, read_numbers, show_ends
 from dpframe._types import Array, Ends, Floats, Json, Raw
 from dpframe.mechanisms._base import Noise
@@ -156,7 +157,7 @@ class OutputColumns(AnswerLayout):
         return row, column
 
     def deviations(self, plan: Plan, raw: Raw) -> Sequence[Array | float] | None:
-        if find_shown_levels(plan, raw, 0.95) is not None:
+        if find_shown_levels(plan, raw, LEVEL) is not None:
             return None  # the noise of groups that a threshold has shown is large
         return [_find_deviation(plan, cell, raw) for cell in plan.cells]
 
@@ -584,7 +585,7 @@ class PivotTable(AnswerLayout):
         The noise of a margin is that of all the cells it adds up. None means that no single number
         describes the noise of a cell.
         """
-        if self.normalize is not None or find_shown_levels(plan, raw, 0.95) is not None:
+        if self.normalize is not None or find_shown_levels(plan, raw, LEVEL) is not None:
             return None
         found = []
         for cell in plan.cells:

@@ -25,6 +25,7 @@ from dpframe._answers.operators import TableOperators, make_answer, map_columns,
 from dpframe._answers.receipts import ANSWER
 from dpframe._answers.rowsteps import Kind, fold_ranges, pick
 from dpframe._errors import BadType, BadValue, NotOffered
+from dpframe._plans.worth import LEVEL
 from dpframe._types import Array, Bools, Index, PandasAnswer, Places
 
 
@@ -229,7 +230,7 @@ def _compare(
     less = one - other
     matched = read_answer(less, less.attrs[ANSWER])
     columns = []
-    for low, high in matched.ends(0.95):
+    for low, high in matched.ends(LEVEL):
         yes, no = decide(np.asarray(low, float), np.asarray(high, float))
         columns.append(pd.arrays.BooleanArray(yes, ~(yes | no)))
     if isinstance(less, pd.Series):

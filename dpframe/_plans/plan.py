@@ -38,6 +38,7 @@ from dpframe._plans.clips import NarrowBounds
 from dpframe._plans.counts import ROWS
 from dpframe._plans.moments import make_column
 from dpframe._plans.worth import (
+    LEVEL,
     describe_error_by_spread,
     describe_left_out,
     describe_worth_in_advance,
@@ -264,7 +265,7 @@ class Plan:
             return None
         if all(aggregate.selects or aggregate.rank_error_text for aggregate in kinds):
             return max(find_choice_error(self, cell) for cell in self.cells)
-        errors = list(self._errors(0.95, self.n if n is None else n).values())
+        errors = list(self._errors(LEVEL, self.n if n is None else n).values())
         return None if None in errors else max(errors)
 
     @property
@@ -296,10 +297,10 @@ class Plan:
         for part in self.parts:
             reach = f"{part.statistic}: sensitivity {part.sensitivity:.6g} ({part.noise.norm.text})"
             rows.append(("release", f"{reach}, {part.noise.name} noise of scale {part.scale:.6g}"))
-        rows.append(("error, 95 %", self._error_text(0.95)))
+        rows.append((f"error, {100 * LEVEL:.0f} %", self._error_text(LEVEL)))
         many = self.groups > 1 and not self.selects and not self.told
         if many:
-            together = self._error_text(self.level_each(0.95))
+            together = self._error_text(self.level_each(LEVEL))
             rows.append(("all at once", f"{together}, for all {self.groups} groups together"))
         if worth := describe_worth_in_advance(self):
             rows.append(("worth", worth))
