@@ -143,8 +143,8 @@ class Estimate(NumberOperators, Tabular):
     def reliable(self) -> bool:
         """True if the number is more than noise.
 
-        Half its 95 % interval is at most half of the number, or of a tenth of the bounds where that
-        is more. The interval is less than half of what is possible. ``open(reliable=)`` takes
+        Half its 95 % interval is at most half of the number, or of a part of the bounds where that
+        is more: a tenth where zero is between them, else a hundredth. The interval is less than half of what is possible. ``open(reliable=)`` takes
         another part than a half.
 
         A quantile that was chosen is noise too where it may be off by half of the values. Their
