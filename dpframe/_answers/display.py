@@ -25,7 +25,14 @@ from dpframe._answers.receipts import ANSWER, get_receipt
 from dpframe._errors import DPError
 from dpframe._options import options
 from dpframe._plans.plan import Plan
-from dpframe._plans.worth import LEVEL, MARK, describe_choice_error, describe_limits
+from dpframe._plans.worth import (
+    LEVEL,
+    MARK,
+    describe_choice_error,
+    describe_extremes,
+    describe_limits,
+    describe_rare_groups,
+)
 from dpframe._types import Bools, Ends, PandasAnswer, Places, Series
 
 _MOST_COLUMNS = 64  # of a table in which each column is looked up by itself
@@ -130,7 +137,9 @@ def _make_facts(
     columns: Sequence[ColumnFacts | None], notes: Sequence[str], plans: Sequence[Plan]
 ) -> AnswerFacts:
     """Return the facts of an answer, with a caption and with what its plans say of all numbers."""
-    lines = list(dict.fromkeys(filter(None, [*notes, *map(describe_limits, plans)])))
+    notes_of_plans = (describe_extremes, describe_rare_groups, describe_limits)
+    says = [describe(plan) for describe in notes_of_plans for plan in plans]
+    lines = list(dict.fromkeys(filter(None, [*notes, *says])))
     questions = "; ".join(dict.fromkeys(plan.question for plan in plans))
     caption = shorten(questions, _LONGEST_CAPTION, placeholder=" ...")
     has_ends = any(known is not None and known.ends is not None for known in columns)

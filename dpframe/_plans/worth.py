@@ -19,6 +19,7 @@ from numpy.typing import ArrayLike, NDArray
 from dpframe._errors import caution
 from dpframe._plans.aggregates import AGGREGATES, Cell, Floats, Measured, read_noisy
 from dpframe._plans.durations import convert_to_seconds
+from dpframe.mechanisms.threshold import Threshold
 
 if TYPE_CHECKING:
     from dpframe._plans.plan import Plan
@@ -344,6 +345,20 @@ def describe_choice_error(plan: Plan) -> str:
 def list_notes(plan: Plan) -> list[str]:
     """Return all that a plan says of its released numbers, a text for each line below an answer."""
     return [text for text in (describe_choice_error(plan), describe_limits(plan)) if text]
+
+
+def describe_extremes(plan: Plan) -> str:
+    """Return a note on a least or a greatest value, which is the quantile near it; else empty."""
+    levels = {cell.constants.get("level") for cell in plan.cells}
+    named = {name: float(AGGREGATES[name].level or 0) for name in ("min", "max")}
+    texts = [f"{name} is the quantile {level}" for name, level in named.items() if level in levels]
+    return ", ".join(texts)
+
+
+def describe_rare_groups(plan: Plan) -> str:
+    """Return a note for groups that the release itself has found; empty for listed ones."""
+    found = any(isinstance(part.noise, Threshold) for part in plan.parts)
+    return "rare groups are left out; .dp.plan tells how rare" if found else ""
 
 
 def describe_limits(plan: Plan) -> str:
