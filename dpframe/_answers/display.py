@@ -198,11 +198,18 @@ def _format_intervals(
         any(_pandas.isna(part) or _is_infinite(part) for part in (value, one, two))
         for value, one, two in zip(values, low, high, strict=True)
     ]
-    if all(missing):
+    endless = [_is_infinite(one) or _is_infinite(two) for one, two in zip(low, high, strict=True)]
+    if all(missing) and not any(endless):
         return plain
+    alone = [
+        _format_endless(value, text) if no_end else _format_single(value, text)
+        for text, no_end, value in zip(plain, endless, values, strict=True)
+    ]
+    if all(missing):
+        return align_texts(alone, *blank)
     pairs = [
-        (_format_single(value, text), "") if gone else split_interval(value, one, two, whole)
-        for text, gone, value, one, two in zip(plain, missing, values, low, high, strict=True)
+        (text, "") if gone else split_interval(value, one, two, whole)
+        for text, gone, value, one, two in zip(alone, missing, values, low, high, strict=True)
     ]
     numbers = align_texts([number for number, _ in pairs], *blank)
     halves = align_texts([half for _, half in pairs], *blank)
@@ -224,6 +231,17 @@ def _format_single(value: object, text: str) -> str:
     """
     short = isinstance(value, float) and math.isfinite(value)
     return f"{value:.12g}" if short else text.strip()
+
+
+def _format_endless(value: object, text: str) -> str:
+    """Return a number whose interval has no end as text: two digits, since its noise leaves none.
+
+    ``text`` is that of pandas.
+    """
+    if not isinstance(value, float) or not math.isfinite(value) or value == 0:
+        return _format_single(value, text)
+    decimals = 1 - math.floor(math.log10(abs(value)))
+    return f"{round(value, decimals):.{max(0, min(decimals, 300))}f}"
 
 
 def _find_visible_rows(size: int, every: bool) -> Places:

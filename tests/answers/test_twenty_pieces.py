@@ -254,6 +254,10 @@ def test_piece_5_time_series():
     smooth = weekly.rolling(4).mean()
     compare(smooth, known.rolling(4).mean())
     assert smooth.dp.plot() is not None
+    daily = p.resample("D", on="day")["delay"].mean(epsilon=0.2).rolling(7).mean()
+    assert np.isinf(read_ends(daily)[0][6:]).all()
+    cells = [line.split()[1:] for line in look(daily).splitlines()[7:11]]
+    assert all(cell[1] == "?" and len(cell[0].strip("-.0")) <= 3 for cell in cells)
     both = p.resample("ME", on="day").agg(n=("delay", "size"), m=("delay", "mean"), epsilon=1)
     wanted = df.resample("ME", on="day").agg(n=("delay", "size"), m=("delay", "mean"))
     compare(both, wanted)
