@@ -13,11 +13,14 @@ from inspect import CO_VARARGS, CO_VARKEYWORDS, Parameter, Signature, signature
 from types import FunctionType
 from typing import Any
 
+from pandas.api.extensions import no_default
+
 from dpframe._errors import BadType, DPError, did_you_mean
 from dpframe._refusals import IDLE_WORDS, PANDAS_WORDS
 
 _POSITIONAL = (Parameter.POSITIONAL_ONLY, Parameter.POSITIONAL_OR_KEYWORD)
 _NAMELESS = (Parameter.POSITIONAL_ONLY, Parameter.VAR_POSITIONAL)
+_COLLECTED = (Parameter.VAR_POSITIONAL, Parameter.VAR_KEYWORD)
 
 
 def read_defaults(method: object) -> dict[str, object]:
@@ -30,6 +33,30 @@ def read_defaults(method: object) -> dict[str, object]:
         for p in signature(method).parameters.values()
         if p.default is not Parameter.empty
     }
+
+
+def list_idle(verb: FunctionType, defaults: Mapping[str, object]) -> dict[str, object]:
+    """Return the arguments of pandas that mean nothing to a verb at their default, by name.
+
+    ``defaults`` are those of the pandas method. A verb lacks such an argument, or has another
+    default where pandas has None, no default at all, or a word of `IDLE_WORDS`.
+    """
+    parameters = signature(verb).parameters
+    own = {n: p.default for n, p in parameters.items() if p.kind not in _COLLECTED}
+    return {
+        name: default
+        for name, default in defaults.items()
+        if name not in own
+        or (
+            not _is_same(own[name], default)
+            and (default in (None, no_default) or default in IDLE_WORDS.get(name, ()))
+        )
+    }
+
+
+def drop_idle(named: Mapping[str, Any], idle: Mapping[str, object]) -> dict[str, Any]:
+    """Return named arguments without those at a default that means nothing: see `list_idle`."""
+    return {n: v for n, v in named.items() if n not in idle or not _is_same(v, idle[n])}
 
 
 def was_entered(error: TypeError) -> bool:
@@ -139,20 +166,26 @@ def _misfit(
 
 def check_methods(
     kind: type,
-    like: type,
+    like: Sequence[type],
     check: Callable[[FunctionType, Mapping[str, object]], FunctionType],
 ) -> None:
     """Replace each public method of the class ``kind`` by what ``check`` returns for it.
 
-    ``check`` gets a method and the defaults of the method of the same name in ``like``, a class of
-    pandas. A method under two names is replaced once. A method that takes any arguments stays.
+    ``check`` gets a method and the defaults of the methods of the same name in ``like``, classes of
+    pandas. A method under two names is replaced once, and has the defaults of both. A method that
+    takes any arguments stays.
     """
     replaced: dict[FunctionType, FunctionType] = {}
-    for name, method in public_methods(kind):
+    methods = list(public_methods(kind))
+    defaults: dict[FunctionType, dict[str, object]] = {}
+    for name, method in methods:
+        for one in like:
+            defaults.setdefault(method, {}).update(read_defaults(getattr(one, name, None)))
+    for name, method in methods:
         own = method
         if ~method.__code__.co_flags & (CO_VARARGS | CO_VARKEYWORDS):
             if method not in replaced:
-                replaced[method] = check(method, read_defaults(getattr(like, name, None)))
+                replaced[method] = check(method, defaults[method])
             own = replaced[method]
             own.__qualname__ = f"{kind.__name__}.{method.__name__}"
             setattr(kind, name, own)

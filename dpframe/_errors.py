@@ -36,6 +36,7 @@ from difflib import get_close_matches
 from importlib import import_module
 from types import FrameType
 
+_TRIED = 5  # names that look alike, to find one that is close enough
 SWITCH = "DPFRAME_DEBUG"  # of those who own the data: causes and ways through the package may quote cells
 
 
@@ -167,6 +168,18 @@ class PrivacyWarning(UserWarning):
     answer is kept, and is free when it is asked again."""
 
 
+def _list_errors(root: type[BaseException]) -> Iterator[type[BaseException]]:
+    """Yield a class of errors and all that are below it."""
+    yield root
+    for below in root.__subclasses__():
+        yield from _list_errors(below)
+
+
+# A traceback names the module that a user imports them from.
+for _error in (*_list_errors(DPError), PrivacyWarning):
+    _error.__module__ = "dpframe"
+
+
 _held: ContextVar[list[str] | None] = ContextVar("held warnings", default=None)
 
 
@@ -197,13 +210,55 @@ def caution(message: str) -> None:
     warnings.warn(message, PrivacyWarning, stacklevel=level)
 
 
+def with_article(word: str) -> str:
+    """Return a word with its article, for a message.
+
+    >>> with_article("int"), with_article("Series")
+    ('an int', 'a Series')
+    """
+    return f"{'an' if word[:1].lower() in 'aeio' or word == 'ndarray' else 'a'} {word}"
+
+
+def find_close_name(name: object, known: Iterable[Hashable]) -> str | None:
+    """Return the known name that was probably meant, whatever its case; None if none is close.
+
+    >>> find_close_name("Agee", ["age", "cost"]), find_close_name("report", ["plot", "pop"])
+    ('age', None)
+    """
+    typed = str(name).lower()
+    lowered = {str(one).lower(): str(one) for one in known}
+    for close in get_close_matches(typed, lowered, n=_TRIED):
+        if _count_edits(typed, close) <= max(1, len(typed) // 3):
+            return lowered[close]
+    return None
+
+
+def _count_edits(first: str, second: str) -> int:
+    """Return how many letters have to be put in, left out, changed or swapped with the next one.
+
+    >>> _count_edits("aeg", "age"), _count_edits("report", "plot")
+    (1, 4)
+    """
+    before: list[int] = []
+    row = list(range(len(second) + 1))
+    for i, letter in enumerate(first, 1):
+        above, row, older = row, [i], before
+        for j, other in enumerate(second, 1):
+            edits = min(above[j] + 1, row[j - 1] + 1, above[j - 1] + (letter != other))
+            if i > 1 and j > 1 and letter == second[j - 2] and first[i - 2] == other:
+                edits = min(edits, older[j - 2] + 1)
+            row.append(edits)
+        before = above
+    return row[-1]
+
+
 def did_you_mean(name: Hashable, known: Iterable[Hashable], what: str = "Columns") -> str:
     """Return the end of an error message: ``Did you mean 'age'?``, or a list of the ``known``
     names. ``what`` introduces that list. Column names are public."""
     names = [str(k) for k in known]
-    close = get_close_matches(str(name), names, n=1)
-    if close:
-        return f" Did you mean {close[0]!r}?"
+    close = find_close_name(name, names)
+    if close is not None:
+        return f" Did you mean {close!r}?"
     shown = ", ".join(map(repr, names[:20])) + (", ..." if len(names) > 20 else "")
     return f" {what}: {shown}." if names else " The frame has no columns."
 

@@ -25,7 +25,17 @@ __all__ = ["concat", "cut", "factorize", "isna", "to_timedelta", "unique"]
 
 EXTENDED = (
     *("concat", "crosstab", "cut", "factorize", "get_dummies", "isna", "isnull", "melt", "merge"),
-    *("notna", "notnull", "pivot", "pivot_table", "qcut", "to_datetime", "to_numeric"),
+    *(
+        "merge_asof",
+        "merge_ordered",
+        "notna",
+        "notnull",
+        "pivot",
+        "pivot_table",
+        "qcut",
+        "to_datetime",
+        "to_numeric",
+    ),
     *("to_timedelta", "unique"),
 )
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import re
 from collections.abc import Mapping
 from typing import Any, NoReturn, Self
@@ -105,12 +106,20 @@ ADVICE["pct_change"] = (
     "it reads a neighbouring row, which is another person's. Within a person, with unit=: "
     "p.groupby('patient_id')['x'].pct_change()."
 )
-for _name in ("prod", "product", "kurt", "kurtosis", "mad", "corrwith"):
+for _name in ("prod", "product", "kurt", "kurtosis", "mad"):
     ADVICE[_name] = (
         f"{_name} has no price rule. dir(p) lists the verbs that have one, and groupby(...).agg(...) asks several at once."
     )
 
+ADVICE["corrwith"] = (
+    "the correlations of all pairs are one release, and those with one column are a column of it: "
+    "p[['x', 'y']].corr()['x']."
+)
+
 _FAMILIES: dict[str, str] = {
+    "synthetic synthesize synth synthesise fake": "dpframe.dummy(p) makes rows from the "
+    "declarations alone, to try code on. They "
+    "say nothing about the people: each column is drawn by itself.",
     "asfreq asof autocorr cumprod cummax cummin": "it looks at the rows before, "
     "which are other people's. Within a person, with unit=, there are p.groupby('patient_id')['x'].shift() and its kin; over "
     "time ask p.resample('ME', on='t')['x'].mean(), and take .rolling(3).mean() of the answer.",
@@ -250,17 +259,18 @@ IDLE_WORDS: dict[str, tuple[Any, ...]] = {
     "engine": (None, "python", "numexpr"),
     "parser": ("pandas", "python"),
     "as_index": (True,),
+    "method": ("single",),
 }
 
 
 # Names that texts of advice invent: pairs of them, one, and expressions of one.
-_INVENTED = re.compile(r"\['\w', '\w'\]|'(patient_id|[xtk])( [^']*)?'")
+_INVENTED = re.compile(r"\['\w', '\w'\]|'(patient_id|target|group|[xtk])( [^']*)?'")
 
 
 def with_names(text: str, names: Mapping[str, Any]) -> str:
     """Return a text of advice with the invented column names replaced by those of a frame.
-    ``names`` has the real names for ``x``, ``t`` and ``k``, for pairs such as ``['x', 'y']``, and
-    for ``patient_id``. The last groups each person's own rows, where columns do.
+    ``names`` has the real names for ``x``, ``t``, ``k``, ``target`` and ``group``, for pairs such as
+    ``['x', 'y']``, and for ``patient_id``. The last groups each person's own rows, where columns do.
 
     >>> with_names("p.groupby('patient_id')['x'].shift(), p.assign(y='x / 2').", {"patient_id": "id", "x": "the cost"})
     "p.groupby('id')['the cost'].shift(), p.assign(y='`the cost` / 2')."
@@ -281,6 +291,48 @@ def with_names(text: str, names: Mapping[str, Any]) -> str:
     return _INVENTED.sub(own, text.replace(", with unit=", "") if "patient_id" in names else text)
 
 
+# The libraries that people hand a tracked column or frame, by what they want of it.
+_USES: dict[str, str] = {
+    **dict.fromkeys(("matplotlib", "seaborn", "plotly", "altair", "bokeh", "plotnine"), "picture"),
+    **dict.fromkeys(("sklearn", "statsmodels", "patsy", "formulaic"), "model"),
+    **dict.fromkeys(("xgboost", "lightgbm", "lifelines"), "model"),
+    **dict.fromkeys(("scipy", "pingouin"), "test"),
+}
+# What to write in place of handing rows to such a library.
+USE_ADVICE: dict[str, str] = {
+    "picture": "a picture of rows would show people. Pictures are drawn of releases: "
+    "p['x'].hist(bins=30), p.boxplot('x'), "
+    "p.groupby('k')['x'].mean().dp.plot().",
+    "picture of values": "a picture of rows would show people. Pictures are drawn of releases: "
+    "p['x'].value_counts().dp.plot().",
+    "model": "a model of this library would read rows of people. Those of dpframe.learn are "
+    "private: "
+    "p.fit(LinearRegression(epsilon=1), X=['x'], y='target').",
+    "test": "a test of this library would read rows of people. Private tests are p.test.means('x', "
+    "by='group') and "
+    "p.test.correlation('x', 'target'); a correlation is p[['x', 'y']].corr().",
+}
+# Their calls may come through these.
+_BETWEEN = (
+    *("dpframe", "numpy", "pandas", "narwhals"),
+    *("abc", "collections", "contextlib", "functools", "typing"),
+)
+
+
+def find_use() -> str | None:
+    """Return what the library that called the package is for: "picture", "model" or "test".
+
+    It is None if the user's own code called, or another library.
+    """
+    frame = inspect.currentframe()
+    while frame is not None:
+        package = str(frame.f_globals.get("__name__", "")).partition(".")[0]
+        if package not in _BETWEEN:
+            return _USES.get(package)
+        frame = frame.f_back
+    return None
+
+
 def refuse(what: str) -> NoReturn:
     """Raise the error that says what to write instead."""
     raise Refused(ADVICE[what])
@@ -289,49 +341,59 @@ def refuse(what: str) -> NoReturn:
 class Unprinted:
     """The ways Python, numpy and pandas would take rows out of an object, all refused."""
 
+    def _refuse_use(self, what: str) -> NoReturn:
+        """Raise the error that says what to write instead. Frames and columns say it in the names
+        of their columns."""
+        refuse(what)
+
     def __len__(self) -> int:  # noqa: PLE0303  (it raises)
-        refuse("len")
+        self._refuse_use("len")
 
     def __bool__(self) -> bool:  # noqa: PLE0304  (it raises)
-        refuse("bool")
+        self._refuse_use("bool")
 
     def __iter__(self) -> Any:
-        refuse("iteration")
+        self._refuse_use("iteration")
 
     def __contains__(self, value: object) -> bool:
-        refuse("iteration")
+        self._refuse_use("iteration")
 
     def __array__(self, *args: object, **kwargs: object) -> Any:
-        refuse("__array__")
+        self._refuse_use("__array__")
 
     def __float__(self) -> float:
-        refuse("number")
+        self._refuse_use("number")
 
     def __int__(self) -> int:
-        refuse("number")
+        self._refuse_use("number")
 
     def __index__(self) -> int:  # noqa: PLE0305  (it raises)
-        refuse("number")
+        self._refuse_use("number")
 
     def __complex__(self) -> complex:
-        refuse("number")
+        self._refuse_use("number")
 
     def __array_ufunc__(
         self, ufunc: object, method: object, *inputs: object, **options: object
     ) -> Any:
-        refuse("__array__")
+        self._refuse_use("__array__")
 
-    def __dataframe__(self, *args: object, **kwargs: object) -> NoReturn:
-        refuse("__array__")
+    @property
+    def __dataframe__(self) -> NoReturn:
+        """Refuse as soon as a library asks whether there is such a method.
+
+        If it called a method, it would raise an error of its own in place of the advice.
+        """
+        self._refuse_use("__array__")
 
     def __arrow_c_stream__(self, *args: object, **kwargs: object) -> NoReturn:
-        refuse("__array__")
+        self._refuse_use("__array__")
 
     def __reduce__(self) -> NoReturn:
-        refuse("pickle")
+        self._refuse_use("pickle")
 
     def _operated(self, *others: object) -> Any:
-        refuse("operator")
+        self._refuse_use("operator")
 
     def __copy__(self) -> Self:
         return self
@@ -345,7 +407,7 @@ _OPERATORS = (
     *("add", "radd", "sub", "rsub", "mul", "rmul", "truediv", "rtruediv", "floordiv", "rfloordiv", "mod", "rmod"),
     *("pow", "rpow", "divmod", "rdivmod", "matmul", "rmatmul", "and", "rand", "or", "ror", "xor", "rxor"),
     *("lshift", "rlshift", "rshift", "rrshift", "lt", "le", "gt", "ge", "neg", "pos", "invert", "abs"),
-    *("round"),
+    *("round",),
 )  # fmt: skip
 for _name in _OPERATORS:
     setattr(Unprinted, f"__{_name}__", Unprinted._operated)

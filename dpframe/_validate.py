@@ -18,7 +18,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import pandas as pd
 
-from dpframe._errors import BadType, BadValue, unknown_column
+from dpframe._errors import BadType, BadValue, unknown_column, with_article
 from dpframe._identity import give_tag
 
 # Below 2**-50 a price is a typing error, and noise would leave any double; above 2**10 it protects
@@ -283,7 +283,7 @@ def hashable(value: object, name: str) -> Hashable:
         hash(value)
     except TypeError:
         raise BadType(
-            f"{name} must be hashable, such as a text, not a {type(value).__name__}."
+            f"{name} must be hashable, such as a text, not {with_article(type(value).__name__)}."
         ) from None
     return value
 
@@ -321,9 +321,11 @@ def column_name(name: object, columns: Iterable[Hashable]) -> Hashable:
             "a column is given by its name, not by a function: a function could see the data."
         )
     if isinstance(name, list | dict | set | np.ndarray):
+        known = list(columns)
+        several = name if isinstance(name, list) and all(n in known for n in name) else known[:2]
         raise BadType(
-            f"one column by name is expected here, not a {type(name).__name__}. For several, select them first: "
-            "p[['x', 'y']].mean()."
+            f"one column by name is expected here, not {with_article(type(name).__name__)}. For "
+            f"several, select them first: p[{several!r}].mean()."
         )
     names = list(columns)
     try:
@@ -343,4 +345,4 @@ def no_name(value: object) -> BadType:
             "an expression of another library is not read here. Write it of the tracked columns, p[p['x'] > 1], or as text: "
             "p.query('x > 1'), p.assign(y='x + 1')."
         )
-    return BadType(f"a column is given by its name, not by a {type(value).__name__}.")
+    return BadType(f"a column is given by its name, not by {with_article(type(value).__name__)}.")

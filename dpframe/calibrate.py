@@ -465,17 +465,28 @@ def sgd_alpha(
 def _sgd(
     epsilon: float, delta: float, dimension: int, length: Real, steps: int
 ) -> tuple[float, float]:
-    """Return two numbers a and b that bound the excess of the sum of losses of n people by a + b n.
-    They are those of theorem 5 of docs/guarantees/learning.md, for logistic loss and the longest
-    possible rows."""
+    """Return two numbers, ``once`` and ``each``. The sum of losses of n people exceeds its minimum
+    by ``once + each * n`` at most, in expectation.
+
+    This holds for logistic regression by ``steps`` noisy gradient steps, with the longest possible
+    rows (docs/guarantees/learning.md, theorem 5). The best coefficients are assumed to be at most
+    ``length`` long.
+    """
     p, t = _number(dimension, "dimension"), _number(steps, "steps")
     square = _positive(length, "length") ** 2
+    # The Gaussian budget, whose square adds up: 1/32 of mu**2 pays for the number of people and the
+    # length of their rows, and 31/32 for the gradients.
     mu = _gaussian.mu_for(epsilon, delta)
-    noise = math.sqrt(p / 3 * 32 / 31 * p) / mu  # one part in 32 of mu**2 tells the sizes
-    each = p / (t * (t + 1)) * square  # 4 k B**2 with k = 1/4, B**2 = p
-    unsure = 6 * math.sqrt(2 * 32) / mu
-    l2 = (0.5 + 4 / (t * (t + 1))) * square  # of the regulariser, 1 where nobody says
-    return noise * (square + 2 * (t + 2) / (t + 1)) * _UP + each * unsure + l2, each
+    # Each of t steps adds noise to p entries. Gradients are clipped to length sqrt(p).
+    noise = math.sqrt(p / 3 * 32 / 31 * p) / mu
+    # What t steps without noise leave. It is 4 curve p / (t (t + 1)), and the curve is 1/4.
+    each = p / (t * (t + 1)) * square
+    # Three deviations to either side by which the noisy number of people may be wrong.
+    uncertain_people = 6 * math.sqrt(2 * 32) / mu
+    # The share of the regulariser, which has weight 1 by default.
+    l2 = (0.5 + 4 / (t * (t + 1))) * square
+    once = noise * (square + 2 * (t + 2) / (t + 1)) * _UP + each * uncertain_people + l2
+    return once, each
 
 
 # Parts ------------------------------------------------------------------------------------------------------

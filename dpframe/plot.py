@@ -540,9 +540,10 @@ def _draw(
     if ax is None:
         ax = new_axes(options.pop("figsize", None))
     bars_before, lines_before = len(ax.containers), len(ax.get_lines())
-    legend = options.get("legend") is not False
+    legend, given = options.get("legend") is not False, {*options}
     if kind == "hist":
-        widths = np.asarray(cast("pd.IntervalIndex[Any]", values.index).length, dtype=np.float64)
+        bins = cast("pd.IntervalIndex[Any]", values.index)
+        widths = np.asarray(measure_bins(bins), dtype=np.float64)
         if label and not np.allclose(widths, widths[0]):
             label = f"{label} in each bin (widths differ)"
         axes = _draw_bins(values.iloc[:, 0], marks, ax, options)
@@ -553,11 +554,11 @@ def _draw(
         axes = _draw_bars(values, marks, kind, ax, options)
         if kind == "barh" and not axes.yaxis_inverted():
             axes.invert_yaxis()  # the first row on top, as it is printed
-    if label and kind == "barh" and "xlabel" not in options:
+    if label and kind == "barh" and "xlabel" not in given:
         axes.set_xlabel(label)
-    elif label and kind != "barh" and "ylabel" not in options:
+    elif label and kind != "barh" and "ylabel" not in given:
         axes.set_ylabel(label)
-    if not {"xlim", "ylim"} & set(options):
+    if not {"xlim", "ylim"} & given:
         _limit_view(values.to_numpy(), marks, axes, kind)
     if marks.noise is not None:
         bars, lines = ax.containers[bars_before:], ax.get_lines()[lines_before:]
@@ -671,10 +672,12 @@ def _choose_kind(answer: PandasAnswer, kind: str | None, quantiles: bool) -> str
 
 
 def _has_finite_bins(index: Index) -> bool:
-    """Return whether rows are bins of numbers with finite ends."""
-    if not isinstance(index, pd.IntervalIndex) or not pd.api.types.is_numeric_dtype(
-        index.left.dtype
-    ):
+    """Return whether rows are bins of numbers with finite ends, or of times."""
+    if not isinstance(index, pd.IntervalIndex):
+        return False
+    if index.left.dtype.kind == "M":
+        return bool(index.left.notna().all())
+    if not pd.api.types.is_numeric_dtype(index.left.dtype):
         return False
     return bool(np.isfinite(index.left).all() and np.isfinite(index.right).all())
 
@@ -754,9 +757,11 @@ def _draw_bins(values: Series, marks: Marks, ax: Axes, options: Options) -> Axes
 
     ``marks`` are the intervals. ``options`` are words for pandas or matplotlib.
     """
+    from matplotlib.cbook import normalize_kwargs
+    from matplotlib.patches import Rectangle
+
     index = cast("pd.IntervalIndex[Any]", values.index)
-    left = np.asarray(index.left, dtype=np.float64)
-    right = np.asarray(index.right, dtype=np.float64)
+    left, right = _place_on_axis(index.left, ax), _place_on_axis(index.right, ax)
     name = "" if index.name is None else str(index.name)
     texts = {
         k: options.pop(k) for k in ("title", "xlabel", "ylabel", "xlim", "ylim") if k in options
@@ -769,7 +774,11 @@ def _draw_bins(values: Series, marks: Marks, ax: Axes, options: Options) -> Axes
         f"{axis}scale": "log" for axis in ("x", "y") if options.pop(f"log{axis}", False) or both
     }
     label = {"label": name} if legend and index.name is not None else {}
-    settings = {"edgecolor": "white", "linewidth": 0.8, "color": BLUE, **label, **options}
+    options = normalize_kwargs(options, Rectangle)  # an alias such as lw has its own name
+    usual = {"edgecolor": "white", "linewidth": 0.8} | (
+        {} if "facecolor" in options else {"color": BLUE}
+    )
+    settings = {**usual, **label, **options}
     ax.bar(left, values.to_numpy(), right - left, align="edge", **settings)
     if marks.low is not None and marks.high is not None:
         numbers = values.to_numpy()
@@ -793,6 +802,40 @@ def _draw_bins(values: Series, marks: Marks, ax: Axes, options: Options) -> Axes
     if legend:
         ax.legend()
     return ax
+
+
+def measure_bins(index: pd.IntervalIndex[Any]) -> Series:
+    """Return how wide each bin is: as numbers, or in days if they are times."""
+    length: Any = index.length
+    return pd.Series(
+        np.asarray(length / pd.Timedelta("1D") if length.dtype.kind == "m" else length), index
+    )
+
+
+def _place_on_axis(ends: Index, ax: Axes) -> Floats:
+    """Return the ends of bins as numbers of the horizontal axis, which shows dates if they are
+    times."""
+    if ends.dtype.kind != "M":
+        return np.asarray(ends, dtype=np.float64)
+    from matplotlib import dates
+
+    ax.xaxis_date()
+    moments = pd.DatetimeIndex(ends).to_pydatetime()
+    return np.asarray(cast(Any, dates).date2num(moments), dtype=np.float64)
+
+
+def check_bars(options: Options) -> None:
+    """Draw one bar with these words for pandas or matplotlib, and raise what is wrong with them.
+
+    Nothing of it is shown. So words are checked before a release is paid.
+    """
+    from matplotlib.figure import Figure
+
+    one = pd.Series([1.0], pd.IntervalIndex.from_breaks([0.0, 1.0], name="x"))
+    try:
+        _draw_bins(one, Marks(), Figure().subplots(), dict(options))
+    except (AttributeError, TypeError, ValueError) as error:
+        raise BadValue(f"matplotlib does not take these words for a picture: {error}.") from None
 
 
 def _draw_lines(values: pd.DataFrame, marks: Marks, ax: Axes, options: Options) -> Axes:

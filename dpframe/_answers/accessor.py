@@ -168,7 +168,7 @@ class Answer(AnswerSelection, TableVerbs, Tabular):
         numbers = self._get_unchanged_answer("an interval with of= or n=")
         released, cells = numbers.released, numbers.cells
         layout = released.layout
-        chosen = all(AGGREGATES[cell.aggregate].promise for cell in cells)
+        chosen = all(AGGREGATES[cell.aggregate].rank_error_text for cell in cells)
         quantiles = (
             self._answer.index.get_level_values(-1)[: len(cells)]
             if chosen and layout.by_level

@@ -18,6 +18,7 @@ from dpframe._answers.layout import (
     OutputSeries,
     PivotTable,
     QuantileRows,
+    RowsWithZeros,
     ShownColumn,
 )
 from dpframe._answers.marks import AnswerFrame, AnswerSeries
@@ -25,7 +26,7 @@ from dpframe._answers.receipts import ANSWER, attach_receipt, seal_columns
 from dpframe._answers.released import blank_noise, warn_of_noise
 from dpframe._groups.keys import Keys
 from dpframe._plans.aggregates import Output
-from dpframe._plans.durations import check_alike
+from dpframe._plans.durations import check_alike, has_moments
 from dpframe._questions.question import Release, read_numbers
 from dpframe._types import Array, Index, PandasType, Places, Series
 
@@ -71,6 +72,14 @@ def series(release: Release, index: Index, name: Hashable, order: Places | None 
 def across(release: Release, index: Index, name: Hashable = None) -> Series:
     """Return several outputs without groups: a row an output."""
     return column(release, OutputRows(), index, name)
+
+
+def across_with_zeros(release: Release, places: Sequence[int], index: Index) -> Series:
+    """Return several outputs without groups, a row an output, among rows that are public zeros.
+
+    ``places`` has the number of the output of each row, or -1.
+    """
+    return column(release, RowsWithZeros(tuple(places)), index, None)
 
 
 def proportions(
@@ -189,7 +198,7 @@ def make_table(
     data = layout.show_in_zones(
         release.plan,
         [
-            _to_dtype(column) if whole or column.dtype.kind in "mM" else column.astype(np.float64)
+            _to_dtype(column) if whole or column.dtype.kind in "mM" else _to_float(column)
             for column in found
         ],
     )
@@ -201,15 +210,18 @@ def make_table(
 
 
 def grid(
-    outputs: Sequence[Output], places: Sequence[tuple[Hashable, Hashable]], whole: bool = True
+    outputs: Sequence[Output],
+    places: Sequence[tuple[Hashable, Hashable]],
+    whole: bool = True,
+    mixed: bool = False,
 ) -> Callable[[Release, Index | None], pd.DataFrame]:
     """Return a function that lays out a release as a table of outputs, such as that of `describe`.
 
     ``places`` has the row and the column of each output. Rows and columns stand in the order in
     which they first appear, and groups one below the other. Without ``whole`` counts are floats
-    too.
+    too. With ``mixed`` a column may have numbers and times.
     """
-    for one in dict.fromkeys(column for _, column in places):
+    for one in () if mixed else dict.fromkeys(column for _, column in places):
         check_alike(
             [out for out, (_, column) in zip(outputs, places, strict=True) if column == one]
         )
@@ -251,8 +263,13 @@ def make_columns(labels: Sequence[Hashable]) -> Index:
     return pd.Index(list(labels), tupleize_cols=False)
 
 
+def _to_float(data: Array) -> Array:
+    """Return numbers as doubles; a column of numbers and times stays one of objects."""
+    return data if has_moments(data) else data.astype(np.float64)
+
+
 def _to_dtype(data: Array) -> Array:
     """Return Python integers as int64 if they fit, and as doubles if noise is wider than that."""
-    if data.dtype != object:
+    if data.dtype != object or has_moments(data):
         return data
     return data.astype(np.int64 if all(abs(int(x)) < 2**63 for x in data) else np.float64)

@@ -12,7 +12,7 @@ from dpframe._arguments import check_methods, correct_arguments, was_entered
 
 def explain_arguments(kind: type) -> None:
     """Let all public methods of a class of answers explain arguments that do not fit."""
-    check_methods(kind, object, _check_arguments)
+    check_methods(kind, (object,), _check_arguments)
 
 
 def _check_arguments(method: FunctionType, defaults: Mapping[str, object]) -> FunctionType:

@@ -76,14 +76,17 @@ def find_facts(answer: PandasAnswer) -> AnswerFacts:
 
 
 def _list_columns(numbers: UnchangedAnswer | MatchedAnswer) -> list[ColumnFacts]:
-    """Return what is known of each column of numbers. A cell without a number is not noise."""
+    """Return what is known of each column of numbers.
+
+    A missing number of a release is noise that was left out. One that was computed, such as the
+    first difference, is no number.
+    """
     answer = numbers.answer
-    filled = answer.notna().to_numpy().reshape(len(answer), -1)
+    missing = answer.isna().to_numpy().reshape(len(answer), -1).T[numbers.keys :]
+    computed = isinstance(getattr(numbers, "source", None), ComputedTable)
     return [
-        ColumnFacts(noise & there, ends)
-        for noise, ends, there in zip(
-            numbers.noise, numbers.ends(LEVEL), filled.T[numbers.keys :], strict=True
-        )
+        ColumnFacts(noise & ~lost if computed else noise, ends)
+        for noise, ends, lost in zip(numbers.noise, numbers.ends(LEVEL), missing, strict=True)
     ]
 
 

@@ -182,6 +182,11 @@ class Estimate(NumberOperators, Tabular):
         return (self._plan,)
 
     @property
+    def releases(self) -> tuple[Raw, ...]:
+        """The noisy integers of the releases that it is made of."""
+        return (self._raw,)
+
+    @property
     def _chosen(self) -> bool:
         return not all(map(has_interval, self._plan.cells))
 
@@ -342,9 +347,8 @@ class NumberLeaf:
         estimate = self.estimate
         if type(estimate) not in (IntEstimate, FloatEstimate):
             return None
-        return read_form(
-            estimate._plan, estimate._raw, np.zeros(1, int), np.zeros(1, int), id(estimate._raw)
-        )
+        raw = estimate._raw
+        return read_form(estimate.plan, raw, np.zeros(1, int), np.zeros(1, int), id(raw))
 
     def flag_noise(self, size: int) -> Bools:
         """Return ``size`` times whether the number is noise."""
@@ -395,7 +399,7 @@ class FloatEstimate(Estimate, float):
 
 def _make_blank(answer: Estimate, kind: type[FloatEstimate] = FloatEstimate) -> Estimate:
     """Return NaN with the plan and the interval of an answer."""
-    blank = kind(math.nan, answer._plan, answer._raw)
+    blank = kind(math.nan, answer.plan, answer._raw)
     blank._rule = answer._rule
     return blank
 
@@ -612,6 +616,12 @@ class Derived(Estimate):
     def plans(self) -> tuple[Plan, ...]:
         plans = {id(plan): plan for leaf in self._steps.leaves for plan in leaf.plans}
         return tuple(plans.values())
+
+    @property
+    def releases(self) -> tuple[Raw, ...]:
+        keys: list[Any] = [leaf.release_key for leaf in self._steps.leaves]
+        parts = [key.releases if isinstance(key, Estimate) else (key.raw,) for key in keys]
+        return tuple(raw for part in parts for raw in part)
 
     @property
     def plan(self) -> Plan:

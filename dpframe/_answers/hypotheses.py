@@ -157,14 +157,14 @@ def to_plain_label(label: Hashable) -> Hashable:
 class NoisyShares:
     """Noisy numbers of people and of those who say yes, in two groups; or many drawn ones.
 
-    ``yes`` and ``n`` have the groups along the last axis. ``of_yes`` and ``of_n`` are the weights
-    of each noise in them, and ``spread`` is the standard deviation of a noise.
+    ``yes`` and ``n`` have the groups along the last axis. ``weights_in_yes`` and ``weights_in_n``
+    are the weights of each noise in them, and ``spread`` is the standard deviation of a noise.
     """
 
     yes: Floats
     n: Floats
-    of_yes: Floats
-    of_n: Floats
+    weights_in_yes: Floats
+    weights_in_n: Floats
     spread: float
 
     @property
@@ -193,9 +193,9 @@ class NoisyShares:
         yes, mixed, number = (
             math.fsum(x * y for x, y in zip(one, other, strict=True)) * self.spread**2
             for one, other in (
-                (self.of_yes, self.of_yes),
-                (self.of_yes, self.of_n),
-                (self.of_n, self.of_n),
+                (self.weights_in_yes, self.weights_in_yes),
+                (self.weights_in_yes, self.weights_in_n),
+                (self.weights_in_n, self.weights_in_n),
             )
         )
         variance = np.zeros_like(both)
@@ -264,14 +264,14 @@ def _draw_distances(seen: NoisyShares, noise: Noise, half: float, stream: Seeded
     sample. ``seen`` is the release, with this ``noise``, and ``half`` is half the width of the
     interval of a number of people. All guesses have the same random numbers.
     """
-    terms = len(seen.of_n)
+    terms = len(seen.weights_in_n)
     size = _TABLES * 2 * terms
     noises = noise.simulate(stream.draw_uniform(size), stream.draw_uniform(size))
     errors = noises.reshape(_TABLES, 2, terms)
     # A matrix product differs in the last bit between processors.
     yes_error, n_error = (
         sum(float(weight) * errors[..., place] for place, weight in enumerate(weights))
-        for weights in (seen.of_yes, seen.of_n)
+        for weights in (seen.weights_in_yes, seen.weights_in_n)
     )
     uniform = [stream.draw_uniform(_TABLES) for _ in range(2)]
     both = float((seen.people * seen.shares).sum() / seen.people.sum())
@@ -290,8 +290,8 @@ def _draw_distances(seen: NoisyShares, noise: Noise, half: float, stream: Seeded
         drawn = NoisyShares(
             np.stack(yes, axis=-1) + yes_error,
             numbers + n_error,
-            seen.of_yes,
-            seen.of_n,
+            seen.weights_in_yes,
+            seen.weights_in_n,
             seen.spread,
         )
         rows.append(drawn.distance)
@@ -344,7 +344,9 @@ def _find_end_of_differences(seen: NoisyShares, critical: float, far: float) -> 
     near, beyond = estimate, far
     for _ in range(3):
         steps = np.linspace(near, beyond, 201)
-        one = NoisyShares(seen.yes[None], seen.n[None], seen.of_yes, seen.of_n, seen.spread)
+        one = NoisyShares(
+            seen.yes[None], seen.n[None], seen.weights_in_yes, seen.weights_in_n, seen.spread
+        )
         kept = np.abs(estimate - steps) <= critical * one.error(steps)
         first = int(np.argmin(kept)) if not kept.all() else len(steps)
         if first == len(steps):

@@ -99,7 +99,8 @@ class AnswerLayout(ABC):
     def noise_limits(self, plan: Plan, groups: int) -> list[Limits]:
         """Return, for each column, the two limits by which a number is judged to be mostly noise.
 
-        They are those of `Aggregate.judging_scale`. ``groups`` is the number of groups.
+        One is the size below which a number is as good as zero, and the other how far apart the
+        possible answers are. ``groups`` is the number of groups.
         """
         most = math.inf if plan.most is None else plan.most
         each = [AGGREGATES[cell.aggregate].judging_scale(cell, most) for cell in plan.cells]
@@ -213,6 +214,45 @@ class OutputRows(OutputColumns):
         return [np.array([_find_deviation(plan, cell) for cell in plan.cells])]
 
 
+@dataclass(frozen=True, slots=True)
+class RowsWithZeros(AnswerLayout):
+    """A row for each output of a question without groups, and rows that are public zeros.
+
+    ``places`` tells which output stands in each row; -1 where the number is 0, whatever the data.
+    """
+
+    places: tuple[int, ...]
+    computed: ClassVar[bool] = True
+
+    def values(self, plan: Plan, raw: Raw) -> list[Array]:
+        return [self._fill(OutputRows().values(plan, raw)[0])]
+
+    def interval(self, plan: Plan, raw: Raw, level: float, about: About = NOISE) -> list[Ends]:
+        """Return the ends of the intervals; those of a zero are zeros."""
+        ((low, high),) = OutputRows().interval(plan, raw, level, about)
+        return [(self._fill(low), self._fill(high))]
+
+    def place(self, each: Sequence[Array]) -> list[Array]:
+        return [self._fill(np.array([array[0] for array in each]))]
+
+    def locate(self, plan: Plan, row: int, column: int) -> tuple[int, int] | None:
+        return (0, self.places[row]) if self.places[row] >= 0 else None
+
+    def deviations(self, plan: Plan, raw: Raw) -> Sequence[Array | float] | None:
+        return [self._fill(np.array([_find_deviation(plan, cell) for cell in plan.cells]))]
+
+    def _fill(self, numbers: Array) -> Array:
+        """Return a column with a number of each output in its row, and zeros in the others."""
+        column = np.zeros(len(self.places), dtype=numbers.dtype)
+        for row, output in enumerate(self.places):
+            if output >= 0:
+                column[row] = numbers[output]
+        return column
+
+    def to_json(self) -> Json:
+        return {"zeros": self.places}
+
+
 class QuantileRows(OutputColumns):
     """A row for each output within each group: quantiles of one column."""
 
@@ -249,11 +289,18 @@ class OutputGrid(AnswerLayout):
     computed: ClassVar[bool] = True
 
     def values(self, plan: Plan, raw: Raw) -> list[Array]:
-        """Return the columns: whole numbers where all are whole, as pandas has it."""
+        """Return the columns: whole numbers where all are whole, as pandas has it.
+
+        Numbers and times in one column are objects, as in pandas.
+        """
         found = [AGGREGATES[c.aggregate].value(get_noisy_sums(plan, raw, c)) for c in plan.cells]
         nothing = np.full(len(found[0]), math.nan)
         columns = []
         for column in zip(*self.cells, strict=True):
+            if _is_mixed(plan, column):
+                shown = [read_numbers(plan, raw, i) if i >= 0 else nothing for i in column]
+                columns.append(np.stack(align_units(shown), axis=1).ravel())
+                continue
             whole = all(i >= 0 and plan.cells[i].whole for i in column)
             numbers = [
                 (found[i] if i >= 0 else nothing).astype(object if whole else np.float64)
@@ -276,6 +323,14 @@ class OutputGrid(AnswerLayout):
         nothing = np.full(len(ends[0][0]), math.nan)
         columns = []
         for column in zip(*self.cells, strict=True):
+            if _is_mixed(plan, column):
+                pairs = [ends[i] if i >= 0 else (nothing, nothing) for i in column]
+                low, high = (
+                    np.stack(align_units([pair[side] for pair in pairs]), axis=1).ravel()
+                    for side in (0, 1)
+                )
+                columns.append((low, high))
+                continue
             cells = _find_cells_in_seconds(plan, column)
             kind: Any = (
                 ("datetime64[us]" if cells[0].origin else "timedelta64[us]")
@@ -318,6 +373,26 @@ class OutputGrid(AnswerLayout):
         group, line = divmod(row, len(self.cells))
         output = self.cells[line][column]
         return None if output < 0 else (group, output)
+
+    def show_in_zones(self, plan: Plan, columns: Sequence[Array]) -> list[ShownColumn]:
+        """Return the columns with their times in their zone: of objects each one, else the whole."""
+        places = list(zip(*self.cells, strict=True))
+        mixed = [_is_mixed(plan, place) for place in places]
+        if not any(mixed):
+            return super(OutputGrid, self).show_in_zones(plan, columns)
+        shown: list[ShownColumn] = []
+        for column, place, objects in zip(columns, places, mixed, strict=True):
+            origins = [plan.cells[i].origin if i >= 0 else "" for i in place]
+            zone = max(map(read_zone, origins))
+            if objects and zone:
+                rows = zip(column, origins * (len(column) // len(place)), strict=True)
+                moments = [
+                    make_moment(value, origin) if origin else value for value, origin in rows
+                ]
+                shown.append(np.array([*moments, None], dtype=object)[:-1])
+            else:
+                shown.append(_show_in_zone(column, zone) if zone else column)
+        return shown
 
     def to_json(self) -> Json:
         return {"cells": self.cells}
@@ -394,14 +469,14 @@ class PivotTable(AnswerLayout):
 
     rows: int
     columns: int = 1
-    below: bool = False  # whether there is a row of totals
-    beside: bool = False  # whether there is a column of totals
+    has_total_row: bool = False
+    has_total_column: bool = False
     normalize: str | None = None
     computed: ClassVar[bool] = True
 
     @property
     def joins(self) -> bool:  # type: ignore[override]  # a ClassVar of others
-        return self.below or self.beside or self.normalize is not None
+        return self.has_total_row or self.has_total_column or self.normalize is not None
 
     def _blocks(self, raw: Array) -> tuple[Array, Array]:
         """Return the noisy sums of all cells of the table, margins included.
@@ -415,17 +490,17 @@ class PivotTable(AnswerLayout):
             raw = raw.astype(object)
         body = raw.reshape(len(raw), self.rows, self.columns)
         terms = np.ones((self.rows, self.columns), dtype=np.int64)
-        if self.below:
+        if self.has_total_row:
             body = np.concatenate([body, body.sum(axis=1, keepdims=True)], axis=1)
             terms = np.concatenate([terms, terms.sum(axis=0, keepdims=True)])
-        if self.beside:
+        if self.has_total_column:
             body = np.concatenate([body, body.sum(axis=2, keepdims=True)], axis=2)
             terms = np.concatenate([terms, terms.sum(axis=1, keepdims=True)], axis=1)
         return body.reshape(len(raw), -1), terms.ravel()
 
     @property
     def _width(self) -> int:
-        return self.columns + self.beside
+        return self.columns + self.has_total_column
 
     def _split(self, flat: Array) -> list[Array]:
         return [np.ascontiguousarray(column) for column in flat.reshape(-1, self._width).T]
@@ -541,7 +616,7 @@ class PivotTable(AnswerLayout):
         return low, high
 
     def place(self, each: Sequence[Array]) -> list[Array]:
-        size = (self.rows + self.below) * self._width
+        size = (self.rows + self.has_total_row) * self._width
         return [column for array in each for column in self._split(np.resize(array, size))]
 
     def locate(self, plan: Plan, row: int, column: int) -> tuple[int, int] | None:
@@ -578,7 +653,15 @@ class PivotTable(AnswerLayout):
         return low, high
 
     def to_json(self) -> Json:
-        return {"pivot": [self.rows, self.columns, self.below, self.beside, self.normalize]}
+        return {
+            "pivot": [
+                self.rows,
+                self.columns,
+                self.has_total_row,
+                self.has_total_column,
+                self.normalize,
+            ]
+        }
 
 
 @dataclass(frozen=True, slots=True)
@@ -618,6 +701,11 @@ def _find_cells_in_seconds(plan: Plan, column: Sequence[int]) -> list[Cell]:
     return [plan.cells[i] for i in column if i >= 0 and plan.cells[i].duration]
 
 
+def _is_mixed(plan: Plan, column: Sequence[int]) -> bool:
+    """Return whether some outputs in a column are durations or moments, and others are not."""
+    return len({(plan.cells[i].duration, plan.cells[i].origin) for i in column if i >= 0}) > 1
+
+
 def _multiply_deviations(squares: Floats) -> Floats:
     """Return the products of the deviations in each square with variances on its diagonal."""
     # The root comes first, since the product of two variances may overflow.
@@ -640,6 +728,8 @@ def read_layout(receipt: Json) -> AnswerLayout:
         return OutputGrid(tuple(map(tuple, data["cells"])))
     if "correlations" in data:
         return CorrelationTable(tuple(map(tuple, data["correlations"])))
+    if "zeros" in data:
+        return RowsWithZeros(tuple(data["zeros"]))
     if "shares" in data:
         return ShareColumn(PivotTable(*data["shares"]))
     return PivotTable(*data["pivot"])

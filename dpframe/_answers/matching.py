@@ -65,8 +65,9 @@ class Labels:
             None if labels is None else [tuple(label) for label in labels]
         )
         self.names: list[str | None] = receipt["names"]  # of the levels of the rows
-        # Whether the labels of the rows are columns, and the index counts the rows.
-        self.flat: bool = bool(receipt.get("skip"))
+        # True if the group keys were columns beside the numbers (``as_index=False``), and the index
+        # only counted the rows.
+        self.keys_are_columns: bool = bool(receipt.get("skip"))
         self.rows = _read_rows(receipt["rows"])
         if len(set(map(len, self.columns or ()))) > 1:  # some labels have levels, and others not
             self.rows = []
@@ -386,11 +387,16 @@ def _list_axes(labels: Labels, frame: pd.DataFrame, keys: int) -> list[_Axis]:
 def _find_places(labels: Labels, frame: pd.DataFrame, keys: int) -> tuple[Places, Places]:
     """Return the row and the column of the release behind each cell of an answer.
 
-    Both are -1 for a cell that is not there. ``keys`` is the number of first columns that are
-    labels.
+    Both are -1 for a cell that is not there. ``labels`` are those of the release. ``keys`` is the
+    number of first columns of ``frame`` that are labels of rows.
+
+    The release has levels of labels, for rows and for columns. Each is sought among the axes of the
+    answer: its key columns, its index and its columns. A cell is where its labels on all axes are.
     """
     texts_of_rows, names = labels.rows, labels.names
-    if labels.flat and not keys and frame.index.names == [None]:  # a column without its keys
+    if labels.keys_are_columns and not keys and frame.index.names == [None]:
+        # The group keys were columns of the release, and are gone from the answer. The row numbers
+        # of its index are all that is left to find the rows by.
         counts = np.array(list(map(str, range(len(labels)))), dtype=object)
         texts_of_rows, names = [counts], [None]
     columns = labels.columns or [()]
@@ -399,10 +405,10 @@ def _find_places(labels: Labels, frame: pd.DataFrame, keys: int) -> tuple[Places
     levels = [pd.Index(np.array(one, dtype=object)).unique() for one in texts]
     rows = len(texts_of_rows)
     level_names = [*names, *[None] * len(texts_of_columns)]
-    assigned, loose = _assign_axes(_list_axes(labels, frame, keys), levels, level_names, rows)
-    # Where all else says which cell it is, a single label more says nothing: a Series that became
-    # a column has any name.
-    if any(len(assigned) < len(levels) or len(set(axis.texts)) > 1 for axis in loose):
+    assigned, unassigned = _assign_axes(_list_axes(labels, frame, keys), levels, level_names, rows)
+    # An axis that is no level of the release is harmless if it has one label only and all levels
+    # were found: a Series that became a column has any name.
+    if any(len(assigned) < len(levels) or len(set(axis.texts)) > 1 for axis in unassigned):
         raise BadValue(CHANGED)
     codes: list[Places] = []
     for place, level in enumerate(levels):
@@ -410,7 +416,7 @@ def _find_places(labels: Labels, frame: pd.DataFrame, keys: int) -> tuple[Places
         if axis is not None:
             code = level.get_indexer(pd.Index(axis.texts, dtype=object))
             codes.append(code[:, None] if axis.of_rows else code[None, :])
-        elif len(level) == 1:
+        elif len(level) == 1:  # a level with one label need not be in the answer
             codes.append(np.zeros((1, 1), dtype=np.intp))
         else:
             raise BadValue(CHANGED)
@@ -433,7 +439,7 @@ def _assign_axes(
     to one with all of its labels, or else to one with some of them: `reindex` adds others.
     """
     assigned: dict[int, _Axis] = {}
-    loose = []
+    unassigned = []
     for axis in axes:
         fits = [
             i for i, name in enumerate(names) if name is not None and str(name) == str(axis.name)
@@ -441,9 +447,9 @@ def _assign_axes(
         if axis.name is not None and len(fits) == 1 and fits[0] not in assigned:
             assigned[fits[0]] = axis
         else:
-            loose.append(axis)
+            unassigned.append(axis)
     for all_labels in (True, False):
-        left, loose = loose, []
+        left, unassigned = unassigned, []
         for axis in left:
             texts = set(axis.texts)
             fits = [
@@ -455,8 +461,8 @@ def _assign_axes(
             if fits:
                 assigned[min(fits, key=lambda i: (i < rows) != axis.of_rows)] = axis
             else:
-                loose.append(axis)
-    return assigned, loose
+                unassigned.append(axis)
+    return assigned, unassigned
 
 
 def _combine_levels(

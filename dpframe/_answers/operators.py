@@ -78,9 +78,14 @@ class TableOperators(ABC):
         return map_columns(self, lambda column: column.round(decimals))
 
 
+def match_cells(answer: TableOperators) -> MatchedAnswer:
+    """Return which released number each cell of an answer is."""
+    return answer._match()
+
+
 def map_columns(one: TableOperators, compute: Callable[[Calculation], Calculation]) -> PandasAnswer:
     """Return an answer with a calculation applied to each of its columns, such as a negation."""
-    matched = one._match()
+    matched = match_cells(one)
     columns = [compute(matched.calculate(i)) for i in range(matched.rows.shape[1])]
     return make_answer(columns, matched.answer, matched.keys)
 
@@ -102,13 +107,13 @@ def _operate(step: str, one: TableOperators, other: object, swapped: bool = Fals
         number = _check_number(cast(float, other))
         return map_columns(one, lambda column: combine(column, start_from_number(number)))
     if isinstance(other, TableOperators):
-        return _combine_answers(one._match(), other._match(), combine)
+        return _combine_answers(match_cells(one), match_cells(other), combine)
     if isinstance(other, pd.Series | pd.DataFrame):
         text = get_receipt(other, ANSWER)
         if text is not None:
             theirs = _match_operand(step, other, text, swapped)
-            return _combine_answers(one._match(), theirs, combine)
-    matched = one._match()
+            return _combine_answers(match_cells(one), theirs, combine)
+    matched = match_cells(one)
     known = _read_constants(other, matched.answer)
     if known is None:
         raise BadType(

@@ -64,9 +64,9 @@ def check_coverage(
 ) -> tuple[float, About]:
     """Check the arguments ``of=`` and ``n=`` of an interval against what was released.
 
-    Return the level that is left for the interval, and what it covers. A tenth of the risk goes to
-    an ``n`` that is released itself. ``levels`` are those of chosen quantiles. ``noun`` is the name
-    of the numbers in messages.
+    Return the level that is left for the interval, and what it covers. An ``n`` that was released
+    is noisy: a tenth of the risk goes to its lower end, and the rest to the interval. ``levels``
+    are those of chosen quantiles. ``noun`` is the name of the numbers in messages.
     """
     population = _validate.choice(of, "of", tuple(OF)) == "population"
     if population:
@@ -75,10 +75,10 @@ def check_coverage(
     if n is None or len(chosen) < 2:
         refuse_choices(cells)
     number = read_public_number(n, None)
-    released = getattr(n, "interval", None)
-    if released is not None:
+    find_interval = getattr(n, "interval", None)  # of a released number
+    if find_interval is not None:
         level = 1 - 0.9 * (1 - level)
-        number = float(released(1 - (1 - level) / 9)[0])
+        number = float(find_interval(1 - (1 - level) / 9)[0])  # 0.9 / 9 is the tenth
     return level, About(population, number, chosen)
 
 
@@ -138,7 +138,7 @@ def _refuse_found_groups(plan: Plan, raw: Raw, kinds: Sequence[Aggregate]) -> No
 
 def find_rank_error(plan: Plan, cells: Sequence[Cell], level: float) -> float:
     """Return by how many ranks the quantiles of an answer may miss, with this confidence."""
-    ranked = [cell for cell in cells if AGGREGATES[cell.aggregate].promise]
+    ranked = [cell for cell in cells if AGGREGATES[cell.aggregate].rank_error_text]
     if not ranked:
         raise NotOffered(
             "only quantiles, and what is one by another name, miss by ranks. Others have interval()."

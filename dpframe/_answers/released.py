@@ -18,6 +18,7 @@ import numpy as np
 from dpframe._answers.layout import AnswerLayout, read_layout
 from dpframe._ledger.store import unpack
 from dpframe._plans.aggregates import AGGREGATES, Cell
+from dpframe._plans.durations import has_moments
 from dpframe._plans.plan import Plan
 from dpframe._plans.sampling import NOISE, About
 from dpframe._plans.worth import (
@@ -207,7 +208,7 @@ def blank_noise(release: Release, layout: AnswerLayout) -> list[Array]:
         if not flag.any()
         else np.where(flag, column.dtype.type("NaT"), column)
         if column.dtype.kind in "mM"
-        else np.where(flag, math.nan, column.astype(np.float64))
+        else np.where(flag, math.nan, column if has_moments(column) else column.astype(np.float64))
         for flag, column in zip(released.noise, released.values, strict=True)
     ]
 
@@ -215,7 +216,8 @@ def blank_noise(release: Release, layout: AnswerLayout) -> list[Array]:
 def warn_of_noise(release: Release, layout: AnswerLayout, values: Sequence[Array]) -> None:
     """Warn once in a session if much of an answer that was released just now is noise.
 
-    ``values`` are its columns as they were laid out. Of many groups, some are judged.
+    ``values`` are its columns as they were laid out. If each column is an output with a row for
+    each group, a quick judgement is tried first. Of many groups, some are judged.
     """
     if release.warning is None or not values or not len(values[0]):
         return

@@ -46,14 +46,14 @@ class AnswerSelection(ABC):
         >>> visits.dp["TX"]
         Traceback (most recent call last):
         ...
-        dpframe._errors.UnknownColumn: no label 'TX' in this answer. Labels: 'CA', 'NY'.
+        dpframe.UnknownColumn: no label 'TX' in this answer. Labels: 'CA', 'NY'.
         """
         return self._select(lambda answer: answer[label], label)
 
     @property
     def loc(self) -> AnswerLocator:
         """The numbers by row and column, as `loc` of pandas: ``answer.dp.loc["CA", "mean"]``."""
-        return AnswerLocator(self)
+        return AnswerLocator(self._select)
 
     def items(self) -> Iterator[tuple[Hashable, Any]]:
         """Yield the labels of a Series with numbers that have intervals, or columns of a table."""
@@ -131,12 +131,13 @@ class AnswerSelection(ABC):
 class AnswerLocator:
     """``answer.dp.loc``: the numbers of an answer by the labels of rows and columns."""
 
-    def __init__(self, selection: AnswerSelection):
-        self._selection = selection
+    def __init__(self, select: Callable[[Callable[[Any], Any], Any], Any]):
+        """Make the locator. ``select`` is given a way to choose, and the label in messages."""
+        self._select = select
 
     def __getitem__(self, label: Any) -> Any:
         """Return a number with its interval, or a part of the answer."""
-        return self._selection._select(lambda answer: answer.loc[label], label)
+        return self._select(lambda answer: answer.loc[label], label)
 
 
 def _make_estimate(released: Released, row: int, column: int) -> Estimate | None:
@@ -165,7 +166,7 @@ def _list_fixed(labels: Index) -> list[list[str | None]]:
     return [
         [None if level.name is None else str(level.name), to_texts(level[:1])[0]]
         for level in levels
-        if len(level) and level.nunique(dropna=False) == 1
+        if len(level) and len(level.unique()) == 1
     ]
 
 

@@ -8,9 +8,11 @@ other packages, and as HTML that a screen reader can read out.
 from __future__ import annotations
 
 import math
+import os
 from abc import ABC, abstractmethod
 from collections.abc import Container, Hashable, Iterator, Sequence
 from html import escape
+from pathlib import Path
 from typing import Any, ClassVar, NamedTuple, TypeAlias, cast, overload
 
 import numpy as np
@@ -19,6 +21,7 @@ import pandas as pd
 from dpframe import _pandas, _validate
 from dpframe._answers.arithmetic import is_number
 from dpframe._answers.digits import count_digits
+from dpframe._errors import NotOffered
 from dpframe._plans.durations import count_decimals, format_moment
 from dpframe._types import Array, Bools, Index, PandasAnswer, Series
 
@@ -129,6 +132,22 @@ class AnswerTable(pd.DataFrame):
         """
         named = not isinstance(self.index, pd.RangeIndex) if index is None else index
         return cast("str | None", super().to_csv(cast(Any, path_or_buf), index=named, **words))
+
+    def round_to_intervals(self) -> AnswerTable:
+        """Return the table with the digits that the noise leaves: two of half an interval's
+        width.
+
+        Numbers without an interval stay as they are.
+        """
+        table, names = self.copy(), [str(name) for name in self.columns]
+        for name, digits in _find_decimals(self).items():
+            place = names.index(name)
+            cells = [
+                round(cell, d) if d is not None and isinstance(cell, float) else cell
+                for cell, d in zip(self.iloc[:, place].tolist(), digits, strict=True)
+            ]
+            table.isetitem(place, pd.Series(cells, index=self.index, dtype=self.dtypes.iloc[place]))
+        return table
 
     def _repr_html_(self) -> str:
         return self.to_html()
@@ -294,6 +313,51 @@ class Tabular(ABC):
         table.caption = f"{shown.caption}; {level * 100:.6g} % intervals of {OF[of]}{together}"
         table.of = of
         return table
+
+    def to_csv(self, path: str | os.PathLike[str] | None = None, **words: Any) -> str | None:
+        """Write `table` as CSV, with intervals and the digits that the noise leaves; return the
+        text if no path is given.
+
+        Keyword arguments are those of `table`. All digits are in ``.table().to_csv()``.
+
+        >>> df = pd.DataFrame({"age": [30.0, 41.0] * 500})
+        >>> p = df.dp.open(1, bounds={"age": (0, 110)})
+        >>> p.mean("age", epsilon=0.5).to_csv().splitlines()[0]
+        'measure,value,lower,upper,std_error,flags'
+        """
+        return cast("str | None", self.table(**words).round_to_intervals().to_csv(path))
+
+    def to_excel(self, path: str | os.PathLike[str], **words: Any) -> None:
+        """Write `table` into an Excel file, with intervals and the digits that the noise leaves.
+
+        Keyword arguments are those of `table`. It needs openpyxl.
+        """
+        table = self.table(**words).round_to_intervals()
+        named = not isinstance(table.index, pd.RangeIndex)
+        try:
+            table.to_excel(path, index=named, merge_cells=False)
+        except ModuleNotFoundError as problem:
+            raise NotOffered(
+                f"to_excel() needs {problem.name}, which is not installed: pip install "
+                f"{problem.name}. .dp.to_csv() needs nothing, and Excel opens it."
+            ) from None
+
+    def to_markdown(
+        self,
+        path: str | os.PathLike[str] | None = None,
+        *,
+        width: int | None = None,
+        **words: Any,
+    ) -> str | None:
+        """Write `table` as Markdown, with intervals; return the text if no path is given.
+
+        Lines longer than ``width`` make it a list. Other keyword arguments are those of `table`.
+        """
+        text = self.table(**words).to_markdown(width=width)
+        if path is None:
+            return text
+        Path(path).write_text(text + "\n", encoding="utf-8")
+        return None
 
 
 def show_number(

@@ -21,7 +21,7 @@ from dpframe._answers.computed import read_answer
 from dpframe._answers.estimate import Estimate, make_derived
 from dpframe._answers.marks import AnswerFrame, AnswerSeries
 from dpframe._answers.matching import MatchedAnswer
-from dpframe._answers.operators import TableOperators, make_answer, map_columns
+from dpframe._answers.operators import TableOperators, make_answer, map_columns, match_cells
 from dpframe._answers.receipts import ANSWER
 from dpframe._answers.rowsteps import Kind, fold_ranges, pick
 from dpframe._errors import BadType, BadValue, NotOffered
@@ -245,7 +245,7 @@ def _compare(
 
 def _reduce(one: TableVerbs, axis: int, mean: bool) -> Any:
     """Return the sum of the rows of an answer, or their mean."""
-    matched, answer = one._match(), one._pandas
+    matched, answer = match_cells(one), plain_values_of(one)
     if axis not in (0, 1) or (axis == 1 and isinstance(answer, pd.Series)):
         raise BadValue("axis is 0 for a sum of the rows, or 1 for a sum of the columns of a table.")
     width = matched.rows.shape[1]
@@ -300,7 +300,7 @@ def _accumulate(one: TableVerbs, kind: Kind) -> PandasAnswer:
 
     A missing row stays missing, and is left out of those after it.
     """
-    matched = one._match()
+    matched = match_cells(one)
     columns = []
     for place in range(matched.rows.shape[1]):
         present = matched.rows[:, place] >= 0
@@ -337,7 +337,7 @@ def _fold_each(
     ``like`` has the labels of the result. ``find`` returns the order of the rows and the ranges in
     it, from the flags of the rows that are there.
     """
-    matched = one._match()
+    matched = match_cells(one)
     columns = []
     for place in range(matched.rows.shape[1]):
         present = matched.rows[:, place] >= 0
@@ -350,6 +350,11 @@ def _fold_each(
             column = column.append("/", start_from_number(sizes))
         columns.append(column)
     return make_answer(columns, like, matched.keys, blank=False)
+
+
+def plain_values_of(answer: TableVerbs) -> PandasAnswer:
+    """Return an answer as pandas has it."""
+    return answer._pandas
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
@@ -386,7 +391,7 @@ class RollingAnswer:
             enough = last - first >= self.least
             return np.flatnonzero(present), np.where(enough, first, -1), last
 
-        return _fold_each(self.answer, self.answer._pandas, find, mean)
+        return _fold_each(self.answer, plain_values_of(self.answer), find, mean)
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
@@ -410,8 +415,8 @@ class GroupedAnswer:
 
     def _fold(self, mean: bool) -> PandasAnswer:
         """Return the sums or the means of the groups."""
-        answer = self.answer._pandas
-        if self.answer._match().keys:
+        answer = plain_values_of(self.answer)
+        if match_cells(self.answer).keys:
             raise BadType(
                 "set_index() the columns that are keys first, then .dp.groupby(level=...)."
             )

@@ -14,7 +14,7 @@ import numpy as np
 import pandas as pd
 
 from dpframe import _pandas
-from dpframe._errors import BadType, BadValue
+from dpframe._errors import BadType, BadValue, with_article
 from dpframe._expr._base import Constant, Expr, as_double
 from dpframe._expr._kinds import CASTS, DTYPES, NO_KEYS, SAME
 from dpframe._expr._nodes import (
@@ -137,7 +137,8 @@ def listed(values: object, what: str = "isin") -> list[Any]:
     """
     if isinstance(values, pd.Series | pd.DataFrame):
         raise BadType(
-            f"{what} needs public values, and a {type(values).__name__} could be people's data. "
+            f"{what} needs public values, and {with_article(type(values).__name__)} could be "
+            "people's data. "
             "If the values are public, write list(...)."
         )
     if isinstance(values, np.ndarray) and values.ndim != 1:

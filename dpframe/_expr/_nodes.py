@@ -263,6 +263,18 @@ class Fill(_Same):
         a, b = self.x.interval(lookup), self.value.interval(lookup)
         return None if a is None or b is None else (min(a[0], b[0]), max(a[1], b[1]))
 
+    def members(self, keys: KeysOf, ends: Lookup) -> Values | None:
+        """Return all values that there can be; None if not known.
+
+        A group-by by this expression has them as its keys: those of the operand, and the constant.
+        """
+        between = Expr.members(self, keys, ends)
+        listed = self.x.members(keys, ends)
+        if between is not None or listed is None:
+            return between
+        value = self.value.value
+        return listed if value in listed else (*listed, value)
+
     @property
     def finite(self) -> bool:
         return self.interval(lambda c: INTEGERS if c.integral else None) is not None

@@ -14,7 +14,7 @@ import pandas as pd
 from dpframe import _expr, _validate
 from dpframe._answers import answer as _release
 from dpframe._answers.estimate import FloatEstimate, correlation, scalar
-from dpframe._errors import BadType, NotOffered, Refused, did_you_mean
+from dpframe._errors import BadType, NotOffered, Refused, did_you_mean, with_article
 from dpframe._expr import Expr
 from dpframe._frame.columns import steps
 from dpframe._frame.columns.hooks import call_pandas_function
@@ -30,7 +30,16 @@ from dpframe._frame.columns.parts import CategoryParts, Parts, TextParts, TimePa
 from dpframe._frame.columns.traced import trace_function
 from dpframe._frame.selection import BoundColumn, selection_of
 from dpframe._frame.signatures import verb
-from dpframe._frame.tracked import Tracked, keep_rows_where, read_expression, use_own_names
+from dpframe._frame.tracked import (
+    Tracked,
+    advise_parentheses,
+    keep_rows_where,
+    read_expression,
+    refuse_bin_count,
+    refuse_use,
+    use_own_names,
+    write_source,
+)
 from dpframe._frame.verbs import summaries
 from dpframe._frame.verbs.agg import read_spec, split_agg_keywords
 from dpframe._frame.verbs.measure import ask_outputs
@@ -40,6 +49,10 @@ from dpframe._questions.question import Release
 from dpframe._refusals import ADVICE
 
 C = TypeVar("C", bound="PrivateColumn")
+_MEASURED = ("number", "bool", "time", "duration")
+_EXPLODE = "a column is exploded in its frame, where it makes rows: "
+_EXPLODE_MADE = "p.assign(w=p['name'].str.split()).explode('w')."
+_JOINING = {"and": "&", "or": "|", "xor": "^"}  # operators of conditions, and their signs
 
 
 class PrivateColumn(OperatorMethods, BoundColumn):
@@ -54,13 +67,22 @@ class PrivateColumn(OperatorMethods, BoundColumn):
         """The column's name, which an answer takes."""
         return self._name
 
+    def _refuse_use(self, what: builtins.str) -> NoReturn:
+        """Refuse to hand out cells, in the names of the columns."""
+        refuse_use(what, selection_of(self._frame), self._name)
+
     def __getitem__(self, key: object) -> Self:
         """Return the column in the rows where a condition on its own frame holds: ``p["x"][p["age"]
         > 30]``."""
         if not isinstance(key, PrivateColumn):
             raise Refused(
-                f"rows cannot be chosen by a {type(key).__name__}: it may look across people. Build the condition from the "
-                "tracked columns: p['x'][p['age'] > 30]."
+                use_own_names(
+                    f"rows cannot be chosen by {with_article(type(key).__name__)}: it may look "
+                    "across people. Build the "
+                    "condition from the tracked columns: p['x'][p['x'] > 30].",
+                    selection_of(self._frame),
+                    self._name,
+                )
             )
         frame = keep_rows_where(self._frame, read_expression(self._frame, key))
         return cast(Self, PrivateColumn(frame, self._expr, self._name))
@@ -79,6 +101,8 @@ class PrivateColumn(OperatorMethods, BoundColumn):
     def _operate(self, name: builtins.str, *others: object, swapped: bool = False) -> Self:
         """Return the column that an operator makes of this one and the other operands."""
         operands = [self._expr, *(read_expression(self._frame, value) for value in others)]
+        if name in _JOINING and any(operand.kind != "bool" for operand in operands):
+            raise BadType(advise_parentheses(selection_of(self._frame), _JOINING[name], operands))
         return self._new(OPERATORS[name].build(*(reversed(operands) if swapped else operands)))
 
     def __array_ufunc__(self, ufunc: Any, method: Any, *inputs: Any, **options: Any) -> Self:
@@ -247,6 +271,8 @@ class PrivateColumn(OperatorMethods, BoundColumn):
         yes    1 ± 0
         dtype: int64
         """
+        if isinstance(bins, int) and not isinstance(bins, bool):
+            refuse_bin_count(selection_of(self._frame), self._expr, bins)
         return self._new(_expr.cut(self._expr, bins, labels, right))
 
     @property
@@ -401,10 +427,28 @@ class PrivateColumn(OperatorMethods, BoundColumn):
             raise AttributeError(name)
         close = did_you_mean(name, [n for n in dir(type(self)) if not n.startswith("_")], "It has")
         unknown = f"a tracked column has no {name!r}.{close if 'Did you' in close else ''}"
+        if name in ("explode", "nlargest", "nsmallest") and self._expr.kind not in _MEASURED:
+            raise NotOffered(self._advise_texts(name))
         if hasattr(pd.Series, name):
             unknown = f"Series.{name} has no private counterpart in this version. dir(p['x']) tells what there is."
         raise NotOffered(
             use_own_names(ADVICE.get(name, unknown), selection_of(self._frame), self._name)
+        )
+
+    def _advise_texts(self, name: builtins.str) -> builtins.str:
+        """Return the message about a verb that texts have in another form: `value_counts` or
+        `explode` of a frame."""
+        selection = selection_of(self._frame)
+        source = write_source(selection, self._expr)
+        if name == "explode":
+            if self._expr.kind == "other" and not _expr.is_split(self._expr):
+                return f"{_EXPLODE}explode({self._name!r}) of the frame."
+            made = source if _expr.is_split(self._expr) else f"{source}.str.split()"
+            return _EXPLODE + _EXPLODE_MADE.replace("p['name'].str.split()", made)
+        which, end = ("largest", "head") if name == "nlargest" else ("smallest", "tail")
+        return (
+            f"{name} would choose rows by comparing people. The values with the {which} counts are "
+            f"{source}.value_counts().{end}(10)."
         )
 
     def __dir__(self) -> Iterable[builtins.str]:

@@ -161,7 +161,7 @@ class Search:
         findable(selection_of(self._asking), self._columns)
         names = self._not_in_batch()
         session, question = self._session, self._question(payment)
-        known = session.found.get(question)
+        known = session.keys_by_question.get(question)
         if known is None:
             words = {w: payment[w] for w in _SEARCH_WORDS if payment.get(w) is not None}
             if payment.get("mechanism") in {kind.name for kind in THRESHOLDS}:
@@ -181,7 +181,7 @@ class Search:
                     f"no value of {names} was found that enough people share: explain.unique(...) tells how many it takes. "
                     "List keys=[...] instead, or pay more."
                 )
-            session.found[question] = known
+            session.keys_by_question[question] = known
             session.found_keys.record(self._exprs, self._where, known)
         if isinstance(known, Tuples):
             return (self._by(known),)
@@ -213,7 +213,7 @@ class Search:
         pairs = session.budget.rule.pairs
         task = Finding(self._exprs, outputs, failure, not pairs, self._where, stated, alone)
         question = self._question(words)
-        known = session.found.get(question)
+        known = session.keys_by_question.get(question)
         if known is not None and not self._is_known(task, words):
             by = (self._by(known),)
             query = Query(outputs, self._where, by)
@@ -226,7 +226,7 @@ class Search:
             remember them."""
             found = read_released_keys(release, self._columns)
             if found.keys is not None:
-                session.found.setdefault(question, found.keys)
+                session.keys_by_question.setdefault(question, found.keys)
                 session.found_keys.record(self._exprs, self._where, found.keys)
             raw = tuple(part[:, found.places] for part in release.raw[1:])
             plan = replace(release.plan, groups=len(found.places))

@@ -26,7 +26,15 @@ import numpy as np
 import pandas as pd
 
 from dpframe import _validate
-from dpframe._errors import BadType, LineageError, NotOffered, Refused, did_you_mean, unknown_column
+from dpframe._errors import (
+    BadType,
+    LineageError,
+    NotOffered,
+    Refused,
+    did_you_mean,
+    unknown_column,
+    with_article,
+)
 from dpframe._expr import Column, Expr
 from dpframe._frame.column import PrivateColumn
 from dpframe._frame.columns.hooks import call_pandas_function
@@ -53,7 +61,7 @@ from dpframe._groups.keys import KeyBy
 from dpframe._ledger.accountant import Accountant
 from dpframe._plans.budget import Budget
 from dpframe._plans.price import DEFAULTS, WORDS, Payment, check_payment
-from dpframe._refusals import ADVICE, refuse
+from dpframe._refusals import ADVICE
 from dpframe._session.batch import Batch
 from dpframe._session.opening import find_or_open_session, name_arguments, open_session
 from dpframe._session.session import Session
@@ -65,6 +73,15 @@ if TYPE_CHECKING:
     from dpframe._frame.surface import PrivateColumn as ListedColumn
 
 Model = TypeVar("Model")
+# Verbs that completion leaves out: operators by name, and steps of pandas that have no effect here.
+UNLISTED = frozenset(
+    (
+        *("add", "sub", "mul", "div", "truediv", "floordiv", "mod", "pow", "rsub", "rdiv"),
+        *("eq", "ne", "lt", "le", "gt", "ge", "ndim", "squeeze", "convert_dtypes"),
+        *("infer_objects", "add_prefix", "add_suffix", "rename_axis", "set_axis", "reindex"),
+        *("isnull", "notnull", "aggregate"),
+    )
+)
 P = ParamSpec("P")
 S = TypeVar("S")
 R = TypeVar("R")
@@ -299,7 +316,7 @@ class PrivateFrame(OperatorMethods, Tracked):
         return 2
 
     def __iter__(self) -> Iterator[Hashable]:
-        return refuse("iteration")
+        return self._refuse_use("iteration")
 
     def __contains__(self, name: object) -> bool:
         return name in self._selection.columns
@@ -341,8 +358,12 @@ class PrivateFrame(OperatorMethods, Tracked):
                 return cast("ListedColumn", keep_rows_where(self, self._expression(key)))
             if isinstance(key, pd.Series | pd.DataFrame | np.ndarray | slice):
                 raise Refused(
-                    f"rows cannot be chosen by a {type(key).__name__}: it may look across people. Build the mask from "
-                    "the tracked columns: p[p['age'] > 30]."
+                    use_own_names(
+                        f"rows cannot be chosen by {with_article(type(key).__name__)}: it may look "
+                        "across people. Build "
+                        "the mask from the tracked columns: p[p['x'] > 30].",
+                        self._selection,
+                    )
                 )
         name = _validate.column_name(key, columns)
         # The column is of a frame of its own, which stays when this one is changed in place.
@@ -372,7 +393,7 @@ class PrivateFrame(OperatorMethods, Tracked):
         return cellwise.operate(self, name, others, swapped)
 
     def __xor__(self, other: object) -> NoReturn:
-        refuse("operator")
+        self._refuse_use("operator")
 
     __rxor__ = __xor__
 
@@ -516,8 +537,12 @@ class PrivateFrame(OperatorMethods, Tracked):
         return self._copy()  # a copied budget would be a second one
 
     def __dir__(self) -> Iterable[str]:
+        """List the columns and the verbs that people use, for completion.
+
+        Operators by name and steps without effect here are callable, and not listed.
+        """
         return [
-            *super().__dir__(),
+            *(name for name in super().__dir__() if name not in UNLISTED),
             *(str(c) for c in self._selection.columns if str(c).isidentifier()),
         ]
 
@@ -532,8 +557,10 @@ class PrivateFrame(OperatorMethods, Tracked):
         shown = ", ".join(f"{n} ({e.kind})" for n, e in list(self._selection.columns.items())[:12])
         more = ", ..." if len(self._selection.columns) > 12 else ""
         rows = "" if self._selection.where is None else f" where {self._selection.where}"
+        budget = self.budget
         return (
-            f"PrivateFrame of [{shown}{more}]{rows}\n{self.budget!r}{self._fits}\n"
+            f"PrivateFrame of [{shown}{more}]{rows}\n{budget.meter}{self._fits}\n"
+            f"{budget.explain().line}\n"
             f"{self._session.unit.neighbors}, {self._unit_text}{self._listed_keys}; {self._place}"
             + "".join(f"\n{text}" for text in self._groups_left_out)
         )

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import replace
-from difflib import get_close_matches
 from fractions import Fraction
 from functools import partial
 from typing import Any, NoReturn, Self, Unpack, cast
@@ -21,7 +20,14 @@ from dpframe._answers.layout import (
     PivotTable,
     ShareColumn,
 )
-from dpframe._errors import BadType, BadValue, MissingKeys, NotOffered, did_you_mean
+from dpframe._errors import (
+    BadType,
+    BadValue,
+    MissingKeys,
+    NotOffered,
+    did_you_mean,
+    find_close_name,
+)
 from dpframe._frame.columns import votes
 from dpframe._frame.found import Search
 from dpframe._frame.selection import (
@@ -38,7 +44,13 @@ from dpframe._frame.signatures import verb
 from dpframe._frame.tracked import use_own_names
 from dpframe._frame.verbs.agg import read_spec
 from dpframe._frame.verbs.measure import Measurable
-from dpframe._frame.verbs.summaries import check_correlation, describe_columns, matrix
+from dpframe._frame.verbs.summaries import (
+    check_correlation,
+    describe_columns,
+    list_bins,
+    list_bounded,
+    matrix,
+)
 from dpframe._groups.combinations import Sought, TupleBy
 from dpframe._groups.keys import EVERY, By, combined_index, groups_of, keys_of
 from dpframe._plans.aggregates import Output, list_agg_names
@@ -115,7 +127,7 @@ class PrivateGroupBy(Measurable):
     # What differs from a frame ----------------------------------------------------------------------------------
 
     def _columns_for(
-        self, column: object, verb: str, numeric_only: bool
+        self, column: object, aggregate: str, numeric_only: bool, verb: str | None = None
     ) -> tuple[Sequence[Any], bool]:
         """Return the columns that a verb measures, and whether the answer is of a single column.
 
@@ -125,7 +137,7 @@ class PrivateGroupBy(Measurable):
             return (column,), True
         if self._chosen is not None:
             return self._chosen, self._single
-        names, single = super()._columns_for(EVERY, verb, numeric_only)
+        names, single = super()._columns_for(EVERY, aggregate, numeric_only, verb)
         return [name for name in names if name not in self._keyed], single
 
     def _flat(self, labels: Sequence[Hashable]) -> Finish:
@@ -289,18 +301,68 @@ class PrivateGroupBy(Measurable):
         )
 
     @verb
+    def histogram(
+        self,
+        column: object = None,
+        bins: object = 10,
+        *,
+        bounds: object = None,
+        **payment: Unpack[Payment],
+    ) -> Series:
+        """Count the values of a column that lie in each bin, in each group; see
+        `PrivateFrame.histogram`.
+
+        Of a selected column the first argument is ``bins``.
+
+        Formal guarantee: epsilon-DP for its price, once for all groups and bins together, since a
+        row is in one of them.
+
+        >>> df = pd.DataFrame({"state": ["CA", "NY", "CA"], "age": [30, 41, 85]})
+        >>> p = df.dp.open(1000, bounds={"age": (0, 100)}, keys={"state": ["CA", "NY"]})
+        >>> p.groupby("state")["age"].histogram(2, epsilon=900)
+        state  age
+        CA     [0.0, 50.0)      1 ± 0
+               [50.0, 100.0)    1 ± 0
+        NY     [0.0, 50.0)      1 ± 0
+               [50.0, 100.0)    0 ± 0
+        Name: count, dtype: int64
+        """
+        if column is not None and self._single and not self._is_column(column):
+            column, bins = None, column
+        names = self._chosen if column is None else (column,)
+        if names is None or len(names) != 1:
+            raise BadType("histogram in groups is of one column: p.groupby('k')['x'].histogram().")
+        if not self._as_index:
+            raise NotOffered(
+                "histogram has its groups as index: leave as_index=False out, and reset_index() the answer."
+            )
+        by, labels = list_bins(self, names[0], bins, bounds)
+
+        def layout(release: Release, index: Index) -> Series:
+            """Lay the counts out by group and bin, with the labels of the bins."""
+            groups = cast(pd.MultiIndex, index).droplevel([-1])[:: len(labels)]
+            return _release.series(release, _release.nest_rows(groups, labels), "count")
+
+        levels = (*self._selection.by, by)
+        return cast("pd.Series[Any]", ask_in_groups(self, levels, (COUNT,), layout, payment))
+
+    @verb
     def describe(
         self, *, percentiles: object = None, bounds: object = None, **payment: Unpack[Payment]
     ) -> pd.DataFrame:
         """Ask for count, mean, standard deviation and quantiles of the selected columns in each
-        group, at one price.
+        group, at one price; of all with public bounds if none are selected.
 
         Formal guarantee: epsilon-DP for its price; see `PrivateFrame.describe`.
         """
-        if self._chosen is None:
-            raise BadType("name the columns: ['x'].describe() or [['x', 'y']].describe().")
         payment = check_payment(payment)
-        summary = describe_columns(self._selection, self._chosen, percentiles, bounds)
+        names = self._chosen
+        if names is None:
+            bounded = list_bounded(self, bounds, ("number", "time", "duration"))
+            names = tuple([name for name in bounded if name not in self._keyed])
+        if not names:
+            raise BadType("name the columns: ['x'].describe() or [['x', 'y']].describe().")
+        summary = describe_columns(self._selection, names, percentiles, bounds)
         outs = [
             out if self._single else replace(out, name=(name, out.name))
             for name, outs in summary
@@ -385,7 +447,7 @@ class PrivateGroupBy(Measurable):
                 f"person: {within}"
             )
         known = [verb for verb in dir(type(self)) if not verb.startswith("_")]
-        close = get_close_matches(name, known, n=1)
+        close = find_close_name(name, known)
         advice = _ADVICE.get(name) or ADVICE.get(
             name,
             f"groups have no private {name!r}.{did_you_mean(name, known) if close else ''} They have "
@@ -394,7 +456,26 @@ class PrivateGroupBy(Measurable):
         raise self._refusal(advice)
 
     def __iter__(self) -> Any:
-        raise NotOffered(ADVICE["iteration"])
+        raise self._refusal(
+            "groups are not handed out one by one: they are rows of people. Ask for a release of "
+            "all groups, "
+            f"p.groupby('k')['x'].mean(), or choose the rows of each by a condition: {self._loop}."
+        )
+
+    @property
+    def _loop(self) -> str:
+        """The line that chooses the rows of each group, as a user writes it."""
+        plain = {expr: name for name, expr in self._selection.columns.items()}
+        conditions, loops = [], []
+        for letter, level in zip("stuvw", self._selection.by, strict=False):
+            expr = getattr(level, "expr", None)
+            if isinstance(level, Sought) or expr not in plain or len(level.index) > _FEW_KEYS:
+                return "[p[p['k'] == s] for s in keys]"
+            keys = [key for key in level.index.tolist() if key == key and key is not None]
+            conditions.append(f"p[{plain[expr]!r}] == {letter}")
+            loops.append(f"for {letter} in {keys!r}")
+        both = conditions[0] if len(conditions) == 1 else " & ".join(f"({c})" for c in conditions)
+        return f"[p[{both}] {' '.join(loops)}]"
 
     def __reduce__(self) -> NoReturn:
         refuse("pickle")
@@ -505,6 +586,7 @@ def check_options(
         _validate.flag(observed, "observed")  # which listed keys occur is not told: all come back
 
 
+_FEW_KEYS = 20  # that a message lists
 # What is said of groups in other words than of frames.
 _ADVICE = {
     "apply": "a function could look across the people of a group. Name what it computes: p.groupby('k').agg(m=('x', 'mean'), "

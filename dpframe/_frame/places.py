@@ -9,7 +9,7 @@ import numpy as np
 import pandas as pd
 
 from dpframe import _expr, _validate
-from dpframe._errors import BadType, BadValue, DPError, NotOffered, Refused
+from dpframe._errors import BadType, BadValue, DPError, NotOffered, Refused, with_article
 from dpframe._expr import Column, Expr
 from dpframe._expr._parse import parse
 from dpframe._frame.column import PrivateColumn
@@ -86,7 +86,8 @@ def one(frame: Tracked, value: object) -> Expr:
         value = PrivateColumn(value, expr, name)
     if isinstance(value, list | tuple | dict | set):
         raise Refused(
-            f"a {type(value).__name__} would be a value for each row, by its place in the frame, which is nobody's. Set a "
+            f"{with_article(type(value).__name__)} would be a value for each row, by its place in "
+            "the frame, which is nobody's. Set a "
             "tracked column or a constant: p['name'] = p['x'] / 2."
         )
     if isinstance(value, str):

@@ -38,7 +38,7 @@ from dpframe._questions.question import Query, Question, Release
 from dpframe._refusals import Unprinted
 from dpframe._session.batch import Batch
 from dpframe._session.session import PricedQuestion, Session
-from dpframe._types import Values
+from dpframe._types import Index, Values
 from dpframe._validate import Bounds
 from dpframe.accounting._filter import Price
 from dpframe.engines.keys import images
@@ -46,6 +46,8 @@ from dpframe.engines.keys import images
 _MOST_READ, _QUOTES = 64, {"'", '"'}
 
 _MOST_IMAGES = 10_000
+# Ends of times in nanoseconds, to see whether keys would follow from any.
+_A_WEEK = (float(pd.Timestamp("2024-01-01").value), float(pd.Timestamp("2024-01-08").value))
 _PACKAGE = os.path.dirname(os.path.dirname(__file__)) + os.sep
 
 
@@ -121,10 +123,10 @@ class Selection:
     index: Mapping[Hashable, Expr] = field(default_factory=dict)
     listed: bool = False  # True if the columns were chosen. Then a count is one of each.
     # Expressions by text, as they were parsed for these columns.
-    read: dict[str, Expr] = field(default_factory=dict, init=False, repr=False)
+    parsed_texts: dict[str, Expr] = field(default_factory=dict, init=False, repr=False)
     # Outputs of these columns by aggregate, column and ddof, with the bounds that were declared then.
-    made: dict[tuple[str, str, int], tuple[Mapping[int, tuple[float, float]], Output]] = field(
-        default_factory=dict, init=False, repr=False
+    known_outputs: dict[tuple[str, str, int], tuple[Mapping[int, tuple[float, float]], Output]] = (
+        field(default_factory=dict, init=False, repr=False)
     )
 
     # Other selections -----------------------------------------------------------------------------------------
@@ -145,7 +147,7 @@ class Selection:
         """
         other = object.__new__(Selection)
         # Texts mean something else of other columns.
-        vars(other).update(vars(self), read={}, made={}, **changes)
+        vars(other).update(vars(self), parsed_texts={}, known_outputs={}, **changes)
         return other
 
     def filter_rows(self, condition: Expr) -> Selection:
@@ -228,13 +230,14 @@ class Selection:
             raise BadType(
                 f"an expression is a string such as 'age > 30', not {type(text).__name__}."
             )
-        known = self.read.get(text)
+        known = self.parsed_texts.get(text)
         if known is not None:
             return known, self
         found = parse(text, self.columns, lambda name: _local(name, caller or find_caller()))
+        is_quoted = not _QUOTES.isdisjoint(text)  # a quoted time may be "now", and is read anew
         if not found.names:
-            if len(self.read) < _MOST_READ and not _QUOTES & {*text}:  # a quoted time may be "now"
-                self.read[text] = found.expr
+            if len(self.parsed_texts) < _MOST_READ and not is_quoted:
+                self.parsed_texts[text] = found.expr
             return found.expr, self
         words = [
             Word("@name", f"{name} = {describe(value)}", text)
@@ -317,8 +320,39 @@ class Selection:
             return declared.rename(name)
         own = self.values(expr)
         if not own:
+            unbounded = self._find_unbounded_time(expr)
+            if unbounded is not None:
+                raise MissingKeys(
+                    f"{verb} over {str(expr)!r} needs the first and the last moment of "
+                    f"{unbounded!r}, from which its keys "
+                    f"follow: open(..., bounds={{{unbounded!r}: ('2024-01-01', '2024-12-31')}})."
+                )
             raise need_keys(name if isinstance(expr, Column) else str(expr), verb)
         return keys_for(list(own), expr, name, ordered=isinstance(expr, Cut))
+
+    def _find_unbounded_time(self, expr: Expr) -> Hashable | None:
+        """Return the column of times without bounds, if the keys of an expression would follow from
+        its bounds; else None."""
+        columns = list(expr.columns())
+        if isinstance(expr, Column) or len(columns) != 1 or columns[0].kind != "time":
+            return None
+        known = columns[0].position in self.schema.bounds
+        if known or expr.members(self.declared_keys, lambda column: _A_WEEK) is None:
+            return None
+        return columns[0].name
+
+    def listed_keys(self, expr: Expr, name: Hashable) -> Index | None:
+        """Return the values of a column that are listed, or follow from lists, without null.
+
+        Whole numbers between bounds are not listed. None stands for a column without such a list.
+        """
+        root = expr if isinstance(expr, Column) else stem(expr)
+        declared = self.schema.keys.get(root.position) if isinstance(root, Column) else None
+        if declared is not None:
+            index = declared.rename(name).index
+            return index if declared.null is None else index.delete(declared.null)
+        own = self.images(expr) or expr.members(self.declared_keys, lambda column: None)
+        return keys_for(list(own), expr, name, ordered=isinstance(expr, Cut)).index if own else None
 
     def declared_keys(self, column: Column) -> Values | None:
         """Return the declared keys of a column of the opened frame, without null, or None without
@@ -370,7 +404,7 @@ class Selection:
         """
         simple = bounds is None and name is None and type(column) is str and type(ddof) is int
         key, declared = (aggregate, cast("str", column), ddof), self.schema.bounds
-        known = self.made.get(key) if simple else None
+        known = self.known_outputs.get(key) if simple else None
         if known is not None and known[0] is declared:
             return known[1]
         one = AGGREGATES[aggregate]
@@ -394,8 +428,8 @@ class Selection:
         ddof = ddof if one.takes_ddof else 1
         label = label if name is None else name
         out = Output(label, aggregate, expr, pair, ddof, duration=duration, origin=origin)
-        if simple and len(self.made) < _MOST_READ:
-            self.made[key] = declared, out
+        if simple and len(self.known_outputs) < _MOST_READ:
+            self.known_outputs[key] = declared, out
         return out
 
     def distinct(self, column: object, label: Hashable = None) -> Output:
@@ -541,7 +575,10 @@ class AnswerMode:
         ``payment`` are the arguments of the price, and ``part`` is the share of it that the
         question gets. ``declared`` are facts that go on record.
         """
-        return answer(session.ask([price_question(session, question, payment, declared, part)])[0])
+        asked = price_question(session, question, payment, declared, part)
+        found = answer(session.ask([asked])[0])
+        session.base.given.append(found)
+        return found
 
     def explaining(self) -> AnswerMode:
         """Return the mode of ``p.explain``."""
@@ -579,8 +616,9 @@ class ExplainMode(AnswerMode):
         """Return the plan of a question instead of its answer, free.
 
         ``answer``, which would lay out a release, is not used. ``payment`` are the keyword
-        arguments of the price. ``part`` is the share of the price that the question gets. ``n=``
-        only serves to show the accuracy, unless the price is given by ``within=``.
+        arguments of the price. ``declared`` are facts that the caller stated and that go on record.
+        ``part`` is the share of the price that the question gets. ``n=`` only serves to show the
+        accuracy, unless the price is given by ``within=``.
         """
         words, assumed = check_payment(payment), None
         if words.get("n") is not None:
@@ -589,6 +627,7 @@ class ExplainMode(AnswerMode):
             words = (
                 words if words.get("within") is not None else cast(Payment, {**words, "n": None})
             )
+        # In a batch the price depends on the budget that earlier questions of the batch will leave.
         ahead = None if self.batch is None else self.batch.ahead()
         return replace(
             session.plan(price_question(session, question, words, declared, part, ahead)), n=assumed
@@ -618,16 +657,17 @@ class BatchMode(AnswerMode):
         declared: tuple[Word, ...] = (),
         part: Fraction = WHOLE,
     ) -> Any:
-        """Add a question to the batch, and return a placeholder, which has the answer after the
-        block.
+        """Add a question to the batch, and return a placeholder for its answer.
 
-        ``answer`` makes the answer from the release then. ``part`` is the share of the price that
-        the question gets.
+        All questions of a batch are answered when its ``with`` block ends. ``answer`` makes the
+        answer from the release then. ``payment`` are the keyword arguments of the price, and
+        ``part`` is the share of it that the question gets. ``declared`` are facts that the caller
+        stated and that go on record.
         """
         later = replace(question, finish=answer)
-        return self.batch.add(
-            price_question(session, later, payment, declared, part, self.batch.ahead())
-        )
+        # The budget that the earlier questions of this batch will leave.
+        ahead = self.batch.ahead()
+        return self.batch.add(price_question(session, later, payment, declared, part, ahead))
 
     def explaining(self) -> AnswerMode:
         return ExplainMode(self.batch)
@@ -739,7 +779,7 @@ class Askable:
         the arguments of the price, and ``part`` is the share of it that the question gets.
         ``declared`` are facts that it takes for public beside those of the selection.
         """
-        words, most = self._selection.words + declared, self._selection.premises.most
+        words, most = self._selection.words + declared, self._selection.premises.max_rows
         if payment.get("within") is not None:
             payment = {**payment, "within": _accuracy(payment["within"], question)}
         # A person counts for at most as many rows as there can be.

@@ -8,7 +8,14 @@ from inspect import Parameter, signature
 from types import FunctionType
 from typing import Any, TypeVar, cast, get_type_hints
 
-from dpframe._arguments import check_methods, correct_arguments, show_signature, was_entered
+from dpframe._arguments import (
+    check_methods,
+    correct_arguments,
+    drop_idle,
+    list_idle,
+    show_signature,
+    was_entered,
+)
 from dpframe._plans.price import DEFAULTS, Payment
 from dpframe._types import Arguments
 
@@ -87,16 +94,21 @@ def _check(
     """Return a function that explains arguments that do not fit.
 
     ``fill`` adds arguments by position that the user does not write. The user does not write the
-    first ``given`` parameters.
+    first ``given`` parameters. Arguments of pandas at a default that means nothing are left out.
     """
+    idle = list_idle(function, defaults)
+    names = idle.keys()
 
     @wraps(function)
     def call_verb(*args: object, **named: object) -> Any:
         """Call the verb; if its arguments do not fit, correct them as far as pandas allows, or
         refuse them by name.
 
-        An error from inside the verb is raised as it is.
+        ``fill`` adds arguments that the user does not write. The user does not write the first
+        ``given`` parameters. An error from inside the verb is raised as it is.
         """
+        if named and not names.isdisjoint(named):
+            named = drop_idle(named, idle)
         try:
             return function(*(args if fill is None else fill(args, named)), **named)
         except TypeError as error:
@@ -116,9 +128,9 @@ def show_as(function: FunctionType, qualname: str, doc: str, returns: str | None
         show_signature(function, signature(function).replace(return_annotation=returns))
 
 
-def explain_arguments(kind: type, like: type) -> None:
+def explain_arguments(kind: type, *like: type) -> None:
     """Let all public verbs of a class explain arguments that do not fit.
 
-    ``like`` is the class of pandas whose defaults change nothing here.
+    ``like`` has the classes of pandas whose defaults change nothing here.
     """
     check_methods(kind, like, check_arguments)

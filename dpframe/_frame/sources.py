@@ -100,7 +100,7 @@ def open(
         table.memory = max(bytes_, _LEAST)
         # Then it is public.
         if given.get("neighbors") == "replace-one" and given.get("unit") is None:
-            table.counted = read_private("open", table.rows)
+            table.public_row_count = read_private("open", table.rows)
         p = frame_of_session(find_or_open_session(table.schema, given))
         reasons = [f"{part}: {given['because']}" for _, part in table.declared]
         p.accountant.declare(

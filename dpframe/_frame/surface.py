@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from typing import Any, NamedTuple
 
 import pandas as pd
-from pandas.api.typing import DataFrameGroupBy
+from pandas.api.typing import DataFrameGroupBy, SeriesGroupBy
 
 from dpframe._arguments import read_defaults
 from dpframe._frame import randomize, suggestions
@@ -35,6 +35,7 @@ from dpframe._frame.verbs import (
     measure,
     merge,
     pictures,
+    report,
     reshape,
     steps,
     summaries,
@@ -68,6 +69,7 @@ STEPS: dict[str, Any] = {
     "duplicated": people.duplicated,
     "drop_duplicates": people.drop_duplicates,
     "card": cards.card,
+    "report": report.report,
     "sort_index": steps.sort_index,
     "insert": steps.insert,
     "pop": steps.pop,
@@ -151,6 +153,7 @@ COLUMN_STEPS: dict[str, Any] = {
     "groupby": cells.groupby,
     "resample": cells.resample,
     "pipe": cells.pipe,
+    "mode": choose.mode,
 }
 
 
@@ -190,6 +193,9 @@ FILLED: dict[str, Filled] = {
 
 # Groups -----------------------------------------------------------------------------------------
 
+# Where both have another default, that of the first is not taken.
+GROUPS_OF_PANDAS = (SeriesGroupBy, DataFrameGroupBy)
+
 # Verbs of frames that groups have too, with their docstrings. A column left out means those
 # that are selected.
 SELECTED: dict[str, str] = {
@@ -228,6 +234,7 @@ GROUP_VERBS: dict[str, Any] = {
     "top": votes.top,
     "agg": agg.agg,
     "aggregate": agg.agg,
+    "hist": pictures.hist_of_groups,
 }
 
 # Installation -----------------------------------------------------------------------------------
@@ -254,7 +261,9 @@ def _fill_groups() -> dict[str, Any]:
     columns."""
     found = {}
     for name, doc in SELECTED.items():
-        defaults = read_defaults(getattr(DataFrameGroupBy, name, None))
+        defaults: dict[str, object] = {}
+        for like in GROUPS_OF_PANDAS:
+            defaults |= read_defaults(getattr(like, name, None))
         function = fill_selection(RELEASES[name], defaults)
         show_as(function, f"PrivateGroupBy.{name}", doc)
         found[name] = function
@@ -270,5 +279,5 @@ for _kind in (PrivateFrame, PrivateColumn, PrivateGroupBy):
     install(_kind, {"__getattr__": vars(_kind)["_find_unknown"]})
 explain_arguments(PrivateFrame, pd.DataFrame)
 explain_arguments(PrivateColumn, pd.Series)
-explain_arguments(PrivateGroupBy, DataFrameGroupBy)
+explain_arguments(PrivateGroupBy, *GROUPS_OF_PANDAS)
 show_as(vars(PrivateGroupBy)["agg"], "PrivateGroupBy.agg", AGG_OF_GROUPS)

@@ -8,6 +8,7 @@ Written by ``python -m tests.typing.stubs``: change the verbs, and run it again.
 
 import os
 from collections.abc import Callable, Hashable, Iterable, Mapping
+from pathlib import Path
 from typing import Any, Generic, Literal, Self, TypeVar, Unpack, overload
 
 import pandas as pd
@@ -70,6 +71,7 @@ class PrivateColumn(column.PrivateColumn):
         ignore_index: bool = ...,
     ) -> Series: ...
     def pipe(self, func: Any, *args: object, **words: object) -> Any: ...
+    def mode(self, *, keys: object = ..., **payment: Unpack[Payment]) -> Any: ...
     def count(self, **payment: Unpack[Payment]) -> IntEstimate: ...
     def nunique(self, **payment: Unpack[Payment]) -> IntEstimate: ...
     def sum(
@@ -110,7 +112,13 @@ class PrivateColumn(column.PrivateColumn):
         **payment: Unpack[Payment],
     ) -> IntEstimate | FloatEstimate: ...
     def describe(
-        self, bounds: BoundsLike = ..., *, percentiles: object = ..., **payment: Unpack[Payment]
+        self,
+        bounds: BoundsLike = ...,
+        *,
+        percentiles: object = ...,
+        include: object = ...,
+        exclude: object = ...,
+        **payment: Unpack[Payment],
     ) -> pd.Series[float]: ...
     def histogram(
         self, bins: object = ..., *, bounds: BoundsLike = ..., **payment: Unpack[Payment]
@@ -118,8 +126,9 @@ class PrivateColumn(column.PrivateColumn):
     def hist(
         self,
         *,
-        by: None = ...,
+        by: object = ...,
         bins: object = ...,
+        density: bool = ...,
         ax: object = ...,
         figsize: object = ...,
         title: str | None = ...,
@@ -229,13 +238,20 @@ class ExplainedColumn(PrivateColumn, Generic[A]):
         **payment: Unpack[Payment],
     ) -> A: ...
     def describe(
-        self, bounds: BoundsLike = ..., *, percentiles: object = ..., **payment: Unpack[Payment]
+        self,
+        bounds: BoundsLike = ...,
+        *,
+        percentiles: object = ...,
+        include: object = ...,
+        exclude: object = ...,
+        **payment: Unpack[Payment],
     ) -> A: ...
     def hist(
         self,
         *,
-        by: None = ...,
+        by: object = ...,
         bins: object = ...,
+        density: bool = ...,
         ax: object = ...,
         figsize: object = ...,
         title: str | None = ...,
@@ -270,6 +286,7 @@ class ExplainedColumn(PrivateColumn, Generic[A]):
         resolution: float | None = ...,
         **payment: Unpack[Payment],
     ) -> A: ...
+    def mode(self, *, keys: object = ..., **payment: Unpack[Payment]) -> A: ...
     def nunique(self, **payment: Unpack[Payment]) -> A: ...
     def quantile(
         self,
@@ -379,6 +396,9 @@ class PrivateFrame(frame.PrivateFrame):
     def card(
         self, path: str | os.PathLike[str] | None = ..., *, format: str | None = ...
     ) -> str: ...
+    def report(
+        self, path: str | os.PathLike[str], answers: object = ..., *, title: str = ...
+    ) -> Path: ...
     def sort_index(self, *args: object, **kwargs: object) -> PrivateFrame: ...
     def insert(
         self, loc: int, column: object, value: object, allow_duplicates: bool = ...
@@ -877,8 +897,9 @@ class PrivateFrame(frame.PrivateFrame):
         self,
         column: object = ...,
         *,
-        by: None = ...,
+        by: object = ...,
         bins: object = ...,
+        density: bool = ...,
         ax: object = ...,
         figsize: object = ...,
         title: str | None = ...,
@@ -1120,6 +1141,8 @@ class ExplainedFrame(PrivateFrame, Generic[A]):
         bounds: BoundsLike = ...,
         *,
         percentiles: object = ...,
+        include: object = ...,
+        exclude: object = ...,
         **payment: Unpack[Payment],
     ) -> A: ...
     def fit(
@@ -1135,8 +1158,9 @@ class ExplainedFrame(PrivateFrame, Generic[A]):
         self,
         column: object = ...,
         *,
-        by: None = ...,
+        by: object = ...,
         bins: object = ...,
+        density: bool = ...,
         ax: object = ...,
         figsize: object = ...,
         title: str | None = ...,
@@ -2504,6 +2528,27 @@ class ExplainedGroups(PrivateGroupBy, Generic[A]):
     ) -> A: ...
     def describe(
         self, *, percentiles: object = ..., bounds: object = ..., **payment: Unpack[Payment]
+    ) -> A: ...
+    def hist(
+        self,
+        column: object = ...,
+        *,
+        bins: object = ...,
+        density: bool = ...,
+        ax: object = ...,
+        figsize: object = ...,
+        title: str | None = ...,
+        color: object = ...,
+        bounds: BoundsLike = ...,
+        **payment: Unpack[Payment],
+    ) -> A: ...
+    def histogram(
+        self,
+        column: object = ...,
+        bins: object = ...,
+        *,
+        bounds: object = ...,
+        **payment: Unpack[Payment],
     ) -> A: ...
     def size(self, **payment: Unpack[Payment]) -> A: ...
     def top(

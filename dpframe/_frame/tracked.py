@@ -4,14 +4,14 @@ made of it."""
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable
-from typing import Any, Self, TypeVar, cast
+from typing import Any, NoReturn, Self, TypeVar, cast
 
 import numpy as np
 import pandas as pd
 
 from dpframe import _expr, _validate
-from dpframe._errors import Refused
-from dpframe._expr import Column, Expr
+from dpframe._errors import BadType, Refused, with_article
+from dpframe._expr import Column, Constant, Expr
 from dpframe._frame.selection import (
     AnswerMode,
     BoundColumn,
@@ -22,10 +22,21 @@ from dpframe._frame.selection import (
 )
 from dpframe._frame.verbs.measure import Measurable
 from dpframe._plans.plan import Plan
-from dpframe._refusals import Unprinted, with_names
+from dpframe._refusals import ADVICE, USE_ADVICE, Unprinted, find_use, with_names
 from dpframe._session.batch import Batch
 
 Frame = TypeVar("Frame", bound="Tracked")
+# Ways in which a library takes the rows that it is handed.
+_HANDED = ("len", "bool", "iteration", "number", "__array__")
+# Of a column of each kind a condition, for a message.
+_EXAMPLES = {
+    "number": "> 1",
+    "text": "== 'a'",
+    "label": "== 'a'",
+    "time": "> pd.Timestamp('2024-01-01')",
+}
+_MOST_EDGES = 50  # that a message lists
+_MEASURED = ("number", "bool", "time", "duration")
 
 
 class Tracked(Measurable, Unprinted):
@@ -37,6 +48,10 @@ class Tracked(Measurable, Unprinted):
     ]  # the groups of each person's own rows, where columns name the person
     _merge_people: Callable[..., Any]  # the rows of two tables of the same people
     _temporary = True  # df.dp or a step made it: a change of it is lost unless a variable names it
+
+    def _refuse_use(self, what: str) -> NoReturn:
+        """Refuse to hand out rows, in the names of the columns."""
+        refuse_use(what, self._selection)
 
     def _new(self, selection: Selection) -> Self:
         """Return the frame that a step makes."""
@@ -140,17 +155,28 @@ def use_own_names(text: str, of: Selection, asked: Hashable = None) -> str:
     ``of`` is the selection that the message is about.
 
     ``x`` becomes the column ``asked`` about, or else a number, ``t`` a time, and ``k`` a column
-    with keys. An invented name stays where no column fits, or one is called like that.
+    with keys. ``target`` becomes another number, and ``group`` a column with two values. An
+    invented name stays where no column fits, or one is called like that.
     """
     people = of.schema.unit.people
     others = {name: expr for name, expr in of.columns.items() if expr not in people}
     bounded = {name: expr.bounds(of.schema.bounds) is not None for name, expr in others.items()}
     numbers = [n for n, e in others.items() if e.kind in ("number", "bool")]
-    x = sorted([asked] if asked in others else numbers, key=lambda name: not bounded[name])
+    numbers.sort(key=lambda name: (others[name].kind == "bool", not bounded[name]))
+    x = [asked] if asked in others else numbers
     keyed = {n: of.declared_keys(e) for n, e in others.items() if isinstance(e, Column)}
     grouping = [n for n, keys in keyed.items() if keys]
-    fitting = {"x": x, "t": [n for n, e in others.items() if e.kind == "time"], "k": grouping}
-    pairs = {("x", "y"): [*x[:1], *(n for n in others if n not in x[:1])], ("a", "b"): grouping}
+    targets = [n for n in numbers if n not in x[:1]]
+    two = [n for n, e in others.items() if e.kind == "bool" or len(keyed.get(n) or ()) == 2]
+    fitting = {
+        "x": x,
+        "t": [n for n, e in others.items() if e.kind == "time"],
+        "k": grouping,
+        "target": targets,
+        "group": two,
+    }
+    rest = [n for n in others if n not in (*x[:1], *targets)]
+    pairs = {("x", "y"): [*x[:1], *targets, *rest], ("a", "b"): grouping}
     names: dict[str, Any] = {
         invented: known[0] for invented, known in fitting.items() if known and invented not in known
     }
@@ -166,6 +192,74 @@ def use_own_names(text: str, of: Selection, asked: Hashable = None) -> str:
     if keys and isinstance(keys[0], str | bool | int | float):
         text = text.replace("'k'] == 1", f"'k'] == {keys[0]!r}")
     return with_names(text, names)
+
+
+def write_source(of: Selection, expr: Expr) -> str:
+    """Return a column as a user writes it, for a message: ``p['note'].str.lower()``."""
+    for name, known in of.columns.items():
+        if known == expr:
+            return f"p[{name!r}]"
+    text, columns = str(expr), expr.columns()
+    root = next(iter(columns)) if len(columns) == 1 else None
+    if root is not None and root.name in of.columns and text.startswith(f"{root}."):
+        return f"p[{root.name!r}]{text.removeprefix(str(root))}"
+    return f"p.eval({text!r})"
+
+
+def advise_parentheses(of: Selection, sign: str, operands: list[Expr]) -> str:
+    """Return the message about ``&`` or ``|`` of a value that is no condition.
+
+    Mostly a comparison beside it lacks its parentheses: ``p[p.age > 65 & p.smoker]``.
+    """
+    value = next(operand for operand in operands if operand.kind != "bool")
+    # A constant on the right of & belongs to the comparison on its left.
+    operands = sorted(operands, key=lambda operand: not isinstance(operand, Constant))
+    shown = f" {sign} ".join(_write_condition(of, operand) for operand in operands)
+    return (
+        f"{sign} joins conditions, and {_expr.describe(value)} is not one. Python reads {sign} "
+        "before a comparison, so "
+        f"write parentheses: p[{shown}]."
+    )
+
+
+def _write_condition(of: Selection, operand: Expr) -> str:
+    """Return an operand of ``&`` or ``|`` as the condition that was meant."""
+    if operand.kind == "bool":
+        return write_source(of, operand)
+    if not isinstance(operand, Constant):
+        return f"({write_source(of, operand)} {_EXAMPLES.get(operand.kind, '== 1')})"
+    keyed = (n for n, e in of.columns.items() if operand.value in (of.values(e) or ()))
+    alike = (n for n, e in of.columns.items() if e.kind == operand.kind)
+    if operand.kind == "number":
+        return use_own_names(f"(p['x'] > {operand})", of)
+    return f"(p[{next(keyed, next(alike, 'x'))!r}] == {operand})"
+
+
+def refuse_bin_count(of: Selection, expr: Expr, bins: int) -> NoReturn:
+    """Refuse a number of bins that `cut` was given; bins between public bounds are offered."""
+    known = expr.bounds(of.schema.bounds) if expr.kind == "number" else None
+    advice = "Give the edges, such as [0, 18, 65, 110]."
+    if known is not None and 0 < bins <= _MOST_EDGES:
+        edges = [round(float(edge), 6) for edge in np.linspace(*known, bins + 1)]
+        source = write_source(of, expr)
+        advice = (
+            f"Give the edges, such as those between the declared bounds: {source}.cut({edges}). A "
+            "picture of them is "
+            f"{source}.hist(bins={bins})."
+        )
+    raise BadType(f"a number of bins would look at the data. {advice}")
+
+
+def refuse_use(what: str, of: Selection, asked: Hashable = None) -> NoReturn:
+    """Refuse what would hand out rows, in the names of a user's columns.
+
+    ``what`` is the way of `Unprinted` that was tried, and ``asked`` the column, if it was one. A
+    library that draws, fits or tests gets the line that does the same privately.
+    """
+    use = find_use() if what in _HANDED else None
+    if use == "picture" and asked in of.columns and of.columns[asked].kind not in _MEASURED:
+        use = "picture of values"
+    raise Refused(use_own_names(ADVICE[what] if use is None else USE_ADVICE[use], of, asked))
 
 
 def person_of(of: Selection) -> str:
@@ -209,7 +303,8 @@ def as_expr(value: object) -> Expr:
         )
     if isinstance(value, pd.Series | pd.DataFrame | pd.Index | np.ndarray):
         raise Refused(
-            f"a {type(value).__name__} is data that dpframe has not tracked: it may look across people. Use tracked "
+            f"{with_article(type(value).__name__)} is data that dpframe has not tracked: it may "
+            "look across people. Use tracked "
             "columns, or a constant."
         )
     return _expr.constant(value)

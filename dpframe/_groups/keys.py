@@ -16,7 +16,7 @@ import numpy as np
 import pandas as pd
 
 from dpframe._cells.codec import Finder, finder, form_of, index_of
-from dpframe._errors import BadType, BadValue, MissingKeys
+from dpframe._errors import BadType, BadValue, MissingKeys, with_article
 from dpframe._expr import NO_KEYS, Call, Encoded, Expr
 from dpframe._types import Array, Index
 from dpframe._validate import MAX_LISTED, flag, length
@@ -126,7 +126,8 @@ def keys_for(listed: object, expr: Expr, name: Hashable, ordered: bool = False) 
         raise BadType(f"keys of {name!r} must be a list of values, not {type(listed).__name__}.")
     if isinstance(listed, pd.Series | pd.DataFrame | set | frozenset | dict):
         raise BadType(
-            f"keys of {name!r} must be a public, ordered list, not a {type(listed).__name__}. Write them out, or list(...) them."
+            f"keys of {name!r} must be a public, ordered list, not "
+            f"{with_article(type(listed).__name__)}. Write them out, or list(...) them."
         )
     plain = isinstance(listed, range | np.ndarray)  # the keys of other lists are objects
     length(listed, f"keys of {name!r}", GROUP_CEILING if plain else MAX_LISTED)
@@ -255,7 +256,8 @@ def _checked_key(key: Any, expr: Expr, name: Hashable) -> Any:
     wanted = _KEY_TYPES.get(kind, _LABEL_TYPES)
     if type(key) not in wanted:
         raise BadType(
-            f"a key of {name!r} is a {type(key).__name__}, but the column is of kind {kind}."
+            f"a key of {name!r} is {with_article(type(key).__name__)}, but the column is of kind "
+            f"{kind}."
         )
     if kind == "number" and not abs(key) < 2.0**1000:
         raise BadValue(f"a key of {name!r} is beyond the range of a double.")
@@ -277,7 +279,7 @@ def _time_key(key: Any, expr: Expr, name: Hashable) -> pd.Timestamp | date:
         stamp = pd.Timestamp(key)
     except (TypeError, ValueError):
         raise BadType(
-            f"a key of {name!r} is a {type(key).__name__}, but the column holds times."
+            f"a key of {name!r} is {with_article(type(key).__name__)}, but the column holds times."
         ) from None
     if (stamp.tz is None) != (getattr(expr, "tz", None) is None):
         raise BadType(f"keys of {name!r} and the column must both have a time zone, or neither.")

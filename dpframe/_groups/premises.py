@@ -44,7 +44,7 @@ class Premises:
     """What is proven of the rows of a frame. The defaults prove nothing."""
 
     names: Names = UNKNOWN
-    most: int | None = None  # rows that a person has at most
+    max_rows: int | None = None  # rows that a person has at most
     order: Order = "others"  # of a person's rows, before they are sorted
     sorts: tuple[Key, ...] = ()  # what the rows are then sorted by
     everyone: bool = False  # each row of the opened frame has a row here, or several
@@ -55,12 +55,12 @@ class Premises:
     def of_some_rows(self, most: int | None = None) -> Premises:
         """Return what stays proven if a step keeps some of the rows, at most ``most`` of each
         person."""
-        most = self.most if most is None else least_of(self.most, most)
-        return replace(self, most=most, everyone=False, whole=False)
+        most = self.max_rows if most is None else least_of(self.max_rows, most)
+        return replace(self, max_rows=most, everyone=False, whole=False)
 
     def of_one_row(self) -> Premises:
         """Return the premises of one row of each person, whichever it is."""
-        return replace(self, most=1, sorts=(), everyone=False, whole=False)
+        return replace(self, max_rows=1, sorts=(), everyone=False, whole=False)
 
     def sort_by(self, keys: Sequence[Key]) -> Premises:
         """Return what is proven of the rows once they are sorted by ``keys``. Earlier keys decide
@@ -80,7 +80,7 @@ class Premises:
         """
         return replace(
             self,
-            most=None if self.most is None or times is None else self.most * times,
+            max_rows=None if self.max_rows is None or times is None else self.max_rows * times,
             order="unfixed" if piecewise and (self.sorts or not adjacent) else self.order,
             sorts=(),
             everyone=self.everyone and all_rows,
@@ -108,7 +108,7 @@ class Premises:
     def join(self, other: Premises, most: int) -> Premises:
         """Return the premises of rows joined with another frame's rows of the same person."""
         worst: Order = next((one.order for one in (self, other) if one.order != "own"), "own")
-        return Premises(names=self.names, most=most, order=worst)
+        return Premises(names=self.names, max_rows=most, order=worst)
 
 
 UNPROVEN: Final = Premises()

@@ -126,6 +126,23 @@ class Limit(NamedTuple):
         return ", ".join(texts)
 
 
+_WHERE_TO_GIVE = (
+    "Give it at the question, at the verb that made the rows, or once at open(...). It is your "
+    "choice, not a fact of "
+    "the data; {} finds a good one for a price."
+)
+_NO_ROWS = (
+    "a person may have many rows here, and max_rows= is not known: the most rows that one person "
+    "may count for, of each "
+    f"group where there are groups. {_WHERE_TO_GIVE.format('p.suggest_limits()')}"
+)
+_NO_GROUPS = (
+    "a person may be in many groups here, and max_groups= is not known: the most groups that one "
+    "person may count in. "
+    f"{_WHERE_TO_GIVE.format('p.suggest_limits(column)')}"
+)
+
+
 @dataclass(frozen=True, slots=True)
 class Unit(Encoded):
     """Who is protected, and which frames count as neighbours.
@@ -169,12 +186,7 @@ class Unit(Encoded):
         if not self.people:
             return 1, 1
         if self.rows is None or (self.groups is None and groups is not None):
-            missing = "max_rows=" if self.rows is None else "max_groups="
-            raise BadValue(
-                f"a person may have many rows here, and {missing} is not known: the most rows (in a group), or groups, that "
-                "one may count for. Give it at the question, at the verb that made the rows, or once at open(...). It is "
-                "your choice, not a fact of the data; p.suggest_limits() finds a good one for a price."
-            )
+            raise BadValue(_NO_ROWS if self.rows is None else _NO_GROUPS)
         return self.rows, min(self.groups or 1, groups) if groups is not None else 1
 
     def limit(self, grouped: bool) -> Limit | None:

@@ -32,7 +32,7 @@ from dpframe._errors import (
     SessionError,
     caution,
 )
-from dpframe._groups.unit import Unit
+from dpframe._groups.unit import ROWS, Unit
 from dpframe._ledger import MEMORY, open_store, public_name
 from dpframe._ledger.store import (
     Debit,
@@ -76,7 +76,7 @@ class Label(NamedTuple):
     question with its price, and ``paid`` for the question with its price as it was typed: the price
     of a share may change, and a repeated line stays free.
 
-    Digests are made of one encoding of the question, ``whole``; a record that is found by a digest
+    Digests are made of one encoding of the question, ``whole``. A record that is found by a digest
     is compared with it.
     """
 
@@ -86,7 +86,7 @@ class Label(NamedTuple):
     name: str | None
     version: str | None
     place: int | None = None  # of a fresh question in its batch, which repeats no equal one
-    whole: bytes = b""
+    whole: bytes = b""  # the encoding itself
 
     def to_json(self) -> Json:
         """Return the label as it stands in the record of an answer."""
@@ -289,9 +289,43 @@ class Accountant:
         return self.meter(self.queries)
 
     def meter(self, queries: int) -> Budget:
+        """Return the budget as it stands now, divided into this number of shares."""
         with self._alone():
             self._sync()
-            return Budget(self._filter, self._state, self._charges, len(self._charges), queries)
+            debits = len(self._charges)
+            return Budget(
+                self._filter, self._state, self._charges, debits, queries, self._describe_deployment
+            )
+
+    def _describe_deployment(self, budget: Budget) -> dict[str, Any]:
+        """Return what a public registry of deployments asks for, of the debits of a budget."""
+        with self._alone():
+            self._sync()
+            debits = self._entries("debit")[: len(budget.charges)]
+        plans = [Plan.from_json(data) for entry in debits for data in _json(entry)["plans"]]
+        times = [entry.when for entry in debits]
+        unit = self._unit
+        people = None
+        if unit is not None:
+            people = f"all rows of one person, by {', '.join(unit['space'])}"
+            people = "one row" if unit["space"] == ROWS else people
+        return {
+            "software": "dpframe",
+            "model": "central",
+            "population": None if self._population.startswith("unnamed-") else self._population,
+            "unit": people,
+            "neighboring_relation": None if unit is None else unit["neighbors"],
+            "definition": "approximate" if budget.delta else "pure",
+            "epsilon": budget.epsilon,
+            "delta": budget.delta,
+            "accountant": budget.accountant,
+            "used": budget.fraction,
+            "mechanisms": sorted({plan.mechanism for plan in plans}),
+            "debits": len(debits),
+            "questions": len(plans),
+            "first_debit": min(times, default=None),
+            "last_debit": max(times, default=None),
+        }
 
     def _terms(self) -> Json:
         """Return the budget and its composition rule as the first entry of a ledger records
@@ -310,11 +344,14 @@ class Accountant:
 
     # Reading the store -------------------------------------------------------------------------------------------------
 
-    def _sync(self, begun: bool = False) -> None:
-        """Take in the ledger's entries that other processes have written since the last look. An
-        accountant takes in its own entries when it writes them."""
-        if self._store.busy and not begun:
-            # In the middle of writing the state is that of the entries on record.
+    def _sync(self, first_in_transaction: bool = False) -> None:
+        """Take in the ledger's entries that other processes have written since the last look.
+
+        An accountant takes in its own entries when it writes them. ``first_in_transaction`` says
+        that a write transaction has begun and nothing was appended yet.
+        """
+        # Once something was appended, nothing is taken in: the transaction may still be undone.
+        if self._store.busy and not first_in_transaction:
             return
         for entry in self._store.entries(self._population, self._last):
             try:
@@ -383,9 +420,7 @@ class Accountant:
         """Hold a write transaction of the ledger for a block, after taking in the entries of other
         processes. Entries appended in it count once they are on record."""
         with self._alone(), self._store.transaction():
-            self._sync(
-                begun=True
-            )  # before anything is appended, so that only what is on record is folded
+            self._sync(first_in_transaction=True)
             yield
 
     def attach(
@@ -484,7 +519,7 @@ class Accountant:
         charge = plans[0].charge if len(plans) == 1 else charge_for(plans)
         with self._alone():
             with self._store.transaction():
-                self._sync(begun=True)  # as in `_writing`
+                self._sync(first_in_transaction=True)
                 after = None if self._state is None else self._filter.after(self._state, charge)
                 if after is not None:
                     note = self._filter.warning(self._state, after)
@@ -604,6 +639,17 @@ class Accountant:
                     )
                 )
         return pd.DataFrame(rows, columns=DEBITS)
+
+    def list_released_integers(self) -> list[Raw]:
+        """Return the noisy integers of all answers in the ledger file; without a file none."""
+        if self.place is None:
+            return []
+        return [tuple(unpack(_json(entry)["raw"])) for entry in self._entries("answer")]
+
+    @property
+    def has_debits(self) -> bool:
+        """Whether this process knows of a debit."""
+        return bool(self._charges)
 
     @property
     def declarations(self) -> pd.DataFrame:

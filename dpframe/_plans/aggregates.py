@@ -483,9 +483,10 @@ class Aggregate:
     # Return half the width of the interval to expect. None if it depends on how the values lie, or
     # on an unknown number of them.
     error: Callable[[Measured, float, float | None], float | None] = know_no_error
-    # What holds with probability 0.95, if the error is in ranks ``r`` and not in values.
-    promise: str = ""
-    # Return the error in ranks that ``promise`` quotes.
+    # A text on the error, if it is in ranks ``r`` and not in values. It holds with probability
+    # 0.95.
+    rank_error_text: str = ""
+    # Return the error in ranks that ``rank_error_text`` quotes.
     ranks: Callable[[Measured, float], float] = know_no_ranks
     # Return the sums of this number of values that lie far apart, close together and in between, a
     # row for each way. A plan tries with them how wide an interval will be.

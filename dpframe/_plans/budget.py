@@ -8,19 +8,20 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from decimal import ROUND_DOWN, Decimal, localcontext
 from fractions import Fraction
 from functools import cached_property
 from html import escape
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn
 
 import numpy as np
 import pandas as pd
 
 from dpframe import _validate
 from dpframe import plot as _plot
-from dpframe._errors import BadValue, BudgetError
+from dpframe._errors import BadValue, BudgetError, did_you_mean
+from dpframe._plans.meaning import BudgetMeaning, SpentEpsilon
 from dpframe.accounting import ACCOUNTANTS, _search
 from dpframe.accounting._filter import Charge, Filter
 from dpframe.accounting.loss import Events, PureDP
@@ -42,6 +43,31 @@ class Group(NamedTuple):
     delta_of_the_notes: float
 
 
+# Names that people try, and what to write.
+_NAMES: dict[str, str] = {
+    **dict.fromkeys(("left", "rest", "available", "balance", "epsilon_left"), "remaining"),
+    **dict.fromkeys(("used", "consumed", "epsilon_spent"), "spent"),
+    **dict.fromkeys(("total", "limit", "size", "max"), "epsilon"),
+    **dict.fromkeys(("history", "log", "questions", "ledger"), "report()"),
+}
+_FINAL = ("reset", "refund", "clear", "add", "increase", "refill", "top_up", "set")
+
+
+def _advise(name: str) -> str:
+    """Return the message about an attribute that a budget does not have."""
+    if name in _FINAL:
+        return (
+            "a budget cannot be reset or raised: what was released stays known. What is left is "
+            "p.budget.remaining; answers "
+            "on record are free."
+        )
+    meant = _NAMES.get(name)
+    listed = [one for one in dir(Budget) if not one.startswith("_")]
+    return f"a budget has no {name!r}." + (
+        f" Write p.budget.{meant}." if meant else did_you_mean(name, listed, "It has")
+    )
+
+
 @dataclass(frozen=True)
 class Budget:
     """Budget of a session: what may be spent, what was spent, and what is left.
@@ -58,6 +84,16 @@ class Budget:
     _debits: int
     #: The number of shares.
     queries: int
+    # What the accountant has on record of the debits.
+    _describe: Callable[[Budget], dict[str, Any]] | None = field(
+        default=None, compare=False, repr=False
+    )
+
+    if not TYPE_CHECKING:  # to checkers a name that is not listed is an error
+
+        def __getattr__(self, name: str) -> NoReturn:
+            """Refuse a name that a budget does not have, and say which one is meant."""
+            raise AttributeError(_advise(name))
 
     @property
     def charges(self) -> Sequence[Charge]:
@@ -86,15 +122,23 @@ class Budget:
 
     @property
     def spent(self) -> float:
-        """Sum of the epsilons spent so far, if that is a valid claim at any time.
+        """Epsilon that may be claimed for the answers so far, at any time.
 
-        Only the plain sum is. It is inf for a rule that keeps no plain sum.
+        It is the sum of their epsilons. Some releases have no such epsilon. Then only that of the
+        whole budget may be claimed, at its delta. It is shown with the part that is used.
 
         `fraction` says how much is gone in any case, `report` what the list so far costs by each
         accountant.
         """
-        sum_so_far = None if self.state is None else self.rule.pure_spent(self.state)
-        return math.inf if sum_so_far is None else float(sum_so_far)
+        sum_so_far = self._plain_sum
+        if sum_so_far is None:
+            return SpentEpsilon(self.epsilon, self.delta, self.fraction)
+        return float(sum_so_far)
+
+    @property
+    def _plain_sum(self) -> Fraction | None:
+        """The sum of the epsilons so far; None if a release has no epsilon."""
+        return None if self.state is None else self.rule.pure_spent(self.state)
 
     @cached_property
     def remaining(self) -> float:
@@ -258,6 +302,46 @@ class Budget:
         series = d * math.expm1(k * e * up) / math.expm1(e) * up
         return Group(k, total, min(1.0, series), min(1.0, k * math.exp(k * e * up) * d * up))
 
+    def explain(self, prior: float = 0.5) -> BudgetMeaning:
+        """Return what the whole budget means to one person, in words and as a table.
+
+        ``prior`` is how sure somebody is of this person's rows before the first answer. That
+        somebody is sure of all other rows. For ``delta=0`` the odds grow at most by the factor e to
+        the epsilon, whatever the answers are. With a delta no such bound holds for every outcome,
+        so the largest chance to guess right is told.
+
+        >>> df = pd.DataFrame({"age": [30, 41, 55]})
+        >>> p = df.dp.open(1)
+        >>> print(p.budget.explain())
+        Whoever is sure of everybody else's rows, and 50 % sure about yours, ends at most 73 % sure.
+        A test that names 5 % of those who are not in the data finds you with a chance of at most 14 %.
+        This is about all answers on the budget together: epsilon 1, delta 0.
+        >>> p.budget.explain(prior=0.01).line
+        "whoever is sure of everybody else's rows, and 1 % sure about yours, ends at most 3 % sure"
+        """
+        sure = float(_validate.exact(prior, "prior"))
+        if not 0 < sure < 1:
+            raise BadValue(f"prior must lie strictly between 0 and 1, such as 0.5, not {prior}.")
+        return BudgetMeaning(self.epsilon, self.delta, sure)
+
+    def registry(self) -> dict[str, Any]:
+        """Return the record that public registries of deployments ask for, of plain values.
+
+        It has the unit and the neighbouring relation, epsilon and delta, the accountant, the
+        mechanisms, the number of debits and of questions, and the times of the first and the last
+        debit. `json.dumps` writes it. No answer is in it.
+
+        >>> df = pd.DataFrame({"age": [30, 41, 55]})
+        >>> p = df.dp.open(1)
+        >>> n = p.count(epsilon=0.25)
+        >>> record = p.budget.registry()
+        >>> record["epsilon"], record["mechanisms"], record["questions"]
+        (1.0, ['laplace'], 1)
+        """
+        if self._describe is None:
+            raise BudgetError("this budget has no accountant that keeps a record of its questions.")
+        return self._describe(self)
+
     def preview(self, charge: Charge) -> str:
         """Return a sentence about what a debit would take of the budget. Nothing is charged by
         asking.
@@ -287,11 +371,9 @@ class Budget:
 
     def _text(self) -> str:
         """Return one line of text with what is spent and what is left of the budget."""
-        sum_so_far = self.spent
-        if self.rule.plain:
-            text = (
-                f"{sum_so_far:.4g} of epsilon {self.epsilon:.4g} spent, {self.remaining:.4g} left"
-            )
+        sum_so_far = self._plain_sum
+        if self.rule.keeps_epsilon_sum_only:
+            text = f"{float(self.spent):.4g} of epsilon {self.epsilon:.4g} spent, {self.remaining:.4g} left"
             return text + (
                 f"; delta {self.spent_delta:.3g} of {self.delta:.3g}" if self.delta else ""
             )
@@ -299,13 +381,19 @@ class Budget:
             f"{100 * self.fraction:.3g} % of epsilon {self.epsilon:.4g}, delta {self.delta:.3g} "
             "spent"
         )
-        if math.isfinite(sum_so_far):
-            text += f" (as a plain sum {sum_so_far:.4g})"
+        if sum_so_far is not None:
+            text += f" (as a plain sum {float(sum_so_far):.4g})"
         return text + f"; accountant {self.accountant}"
 
-    def __repr__(self) -> str:
+    @property
+    def meter(self) -> str:
+        """One line of text with a bar: what is spent and what is left."""
         full = round(20 * self.fraction)
         return f"{'█' * full}{'░' * (20 - full)} {self._text()} (a share is {self.share:.4g})"
+
+    def __repr__(self) -> str:
+        """Show the meter, and what the whole budget means to one person."""
+        return f"{self.meter}\n{self.explain().line}"
 
     def _repr_html_(self) -> str:
         """Return the budget as an HTML bar of what is used, for notebooks."""
@@ -317,7 +405,8 @@ class Budget:
             f"style='width:{100 * self.fraction:.1f}%;height:100%;background:{_plot.BLUE}'></div></div>"
         )
         return (
-            f"<div>{meter}<small>{escape(self._text())}; a share is {self.share:.4g}</small></div>"
+            f"<div>{meter}<small>{escape(self._text())}; a share is {self.share:.4g}<br>"
+            f"{escape(self.explain().line)}</small></div>"
         )
 
     def _refusal(

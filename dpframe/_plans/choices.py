@@ -187,6 +187,6 @@ register(
         surroundings=_count_voters,
         least_values=_bound_voters,
         adjust=_mark_round,
-        promise="the count of the choice is within {r:.4g} of the largest of its group",
+        rank_error_text="the count of the choice is within {r:.4g} of the largest of its group",
     ),
 )

@@ -160,6 +160,13 @@ def check_alike(outputs: Sequence[Any]) -> None:
         )
 
 
+def has_moments(column: Array) -> bool:
+    """Return whether a column of objects has times or durations beside numbers."""
+    return column.dtype == object and any(
+        isinstance(v, pd.Timestamp | pd.Timedelta) for v in column
+    )
+
+
 def align_units(columns: Sequence[Array]) -> list[Array]:
     """Return columns of answers converted so that their values can stand in one table column.
 

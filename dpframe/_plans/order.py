@@ -377,6 +377,8 @@ def _expect_rank_error(m: Measured, level: float = 0.95) -> float:
     ``m`` has the noise and the grid, and ``level`` is the confidence.
     """
     c = m.cell.constants
+    # At the worst point, for noisy counts of deviation 1. The counts are nodes of a tree, and all
+    # of its nodes are in the release.
     worst = deviations(int(c["points"]), c["level"]).max()
     return (
         float(worst)
@@ -415,7 +417,7 @@ _QUANTILE = Aggregate(
     surroundings=Surroundings.of,
     least_values=_bound_values,
     adjust=_mark_level,
-    promise="at most {r:.4g} values too many lie below the answer, and above it",
+    rank_error_text="at most {r:.4g} values too many lie below the answer, and above it",
     judging_scale=judge_within_bounds,
     drawn=True,
     population=_enclose_population_choice,
@@ -434,7 +436,7 @@ register(
         of_durations=True,
         of_times=True,
         adjust=_note_level,
-        promise="within ± {r:.4g} ranks",
+        rank_error_text="within ± {r:.4g} ranks",
         ranks=_expect_rank_error,
         judging_scale=judge_within_bounds,
         drawn=True,

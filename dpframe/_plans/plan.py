@@ -262,7 +262,7 @@ class Plan:
         kinds = [AGGREGATES[cell.aggregate] for cell in self.cells]
         if not kinds:
             return None
-        if all(aggregate.selects or aggregate.promise for aggregate in kinds):
+        if all(aggregate.selects or aggregate.rank_error_text for aggregate in kinds):
             return max(find_choice_error(self, cell) for cell in self.cells)
         errors = list(self._errors(0.95, self.n if n is None else n).values())
         return None if None in errors else max(errors)
@@ -313,32 +313,33 @@ class Plan:
     def _error_text(self, level: float) -> str:
         """Return a text with the error to expect, for up to eight outputs. ``level`` is the
         confidence."""
+        # A question with a mechanism of its own, such as a model, brings its text.
         if self.told:
             return self.told
         texts = []
         for cell in self.cells[:8]:
             aggregate = AGGREGATES[cell.aggregate]
-            if aggregate.promise:
-                text = aggregate.promise.format(r=find_choice_error(self, cell))
+            if aggregate.rank_error_text:  # a chosen quantile or mode
+                text = aggregate.rank_error_text.format(r=find_choice_error(self, cell))
                 texts.append(text if len(self.cells) == 1 else f"{cell.name}: {text}")
                 continue
-            if aggregate.choice is not None:
+            if aggregate.choice is not None:  # the whole release is one choice
                 return (
                     f"the {aggregate.choice.scores} of the choice is within "
                     f"{self.selection_error():.4g} of the largest"
                 )
-            error = aggregate.error(get_noisy_sums(self, None, cell), level, self.n)
-            per_n = aggregate.error(get_noisy_sums(self, None, cell), level, 1e9)
+            sums, seconds = get_noisy_sums(self, None, cell), " seconds" * cell.duration
+            error = aggregate.error(sums, level, self.n)
+            # The error of a mean is about c / n. At a large n that is so nearly exactly, and gives
+            # the c to print where n is not known.
+            large_n = 1e9
+            error_at_large_n = aggregate.error(sums, level, large_n)
             if error is not None:
-                assumed = (
-                    self.n is not None
-                    and aggregate.error(get_noisy_sums(self, None, cell), level, None) is None
-                )
-                text = f"± {error:.4g}{' seconds' * cell.duration}" + (
-                    f" for {self.n:g} values" if assumed else ""
-                )
-            elif per_n is not None:
-                text = f"± {per_n * 1e9:.4g} / n{' seconds' * cell.duration} for n values"
+                needs_n = aggregate.error(sums, level, None) is None
+                for_n = f" for {self.n:g} values" if needs_n and self.n is not None else ""
+                text = f"± {error:.4g}{seconds}{for_n}"
+            elif error_at_large_n is not None:
+                text = f"± {error_at_large_n * large_n:.4g} / n{seconds} for n values"
             else:
                 text = describe_error_by_spread(self, cell, level)
             texts.append(text if len(self.cells) == 1 else f"{cell.name} {text}")

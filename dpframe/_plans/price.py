@@ -14,7 +14,7 @@ from typing import Any, TypedDict
 import numpy as np
 
 from dpframe import _validate
-from dpframe._errors import BadType, BadValue, BudgetError, did_you_mean
+from dpframe._errors import BadType, BadValue, BudgetError, did_you_mean, with_article
 from dpframe._plans.aggregates import Aggregate
 from dpframe._plans.budget import Budget, pricing_state
 from dpframe._plans.plan import ON_SURROUNDINGS, Plan
@@ -172,6 +172,7 @@ def _price_with_delta(
         raise BudgetError("this session has delta=0, so it has no room for a price with delta.")
     if d:
         return rule.price_guarantee(e, d, pricing_state(budget))
+    # delta=0 asks for pure epsilon, so the price buys no Gaussian noise (mu squared, or rho).
     return rule.worth(e, pricing_state(budget)).change(mu_squared=None, rho=None)
 
 
@@ -198,7 +199,8 @@ def read_public_number(n: object, people: int | None) -> float | None:
     interval = getattr(n, "interval", None) if isinstance(n, int | float) else None
     if not isinstance(n, int | float | Fraction | Decimal | np.number):
         raise BadType(
-            f"n= is one number, public or released, not a {type(n).__name__}. Of groups give the "
+            f"n= is one number, public or released, not {with_article(type(n).__name__)}. Of "
+            "groups give the "
             "smallest."
         )
     number = _validate.real(n, "n") if interval is None else float(interval()[0])
@@ -347,7 +349,7 @@ def buy_noise(sensitivities: Sequence[Sensitivity], price: Price) -> Offer:
     if not further:
         why = first_kind.name.capitalize()
         if not first_kind.needs_delta:
-            waits = price.stake is not None and price.stake.waits
+            waits = price.stake is not None and price.stake.gaussian_waits
             why = (
                 f"{why}: Gaussian noise has to wait until more is spent"
                 if waits

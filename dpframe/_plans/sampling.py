@@ -95,30 +95,34 @@ class Draws:
     """Noisy sums of values between 0 and 1, for tests of the mean that they were drawn from.
 
     All arrays have an entry a group. ``total`` and ``n`` are the noisy sum and number of values.
-    The true number lies between ``least`` and ``most``, except for a risk that the caller sets
-    aside. ``of_total`` and ``of_n`` are the weights of each noise in them, and ``times`` how many
-    noises have these. With ``squares``, the noisy sum of squares, deviations that are smaller than
-    the bounds allow are noticed at ``rate``.
+    The true number lies between ``fewest_values`` and ``most_values``, except for a risk that the
+    caller sets aside. The noise in total and number is a sum of independent noises of the ``law``,
+    each times a weight. ``weights_in_total`` and ``weights_in_n`` are these weights, and
+    ``noise_counts`` tells how many noises have each. With ``squares``, the noisy sum of squares, a
+    spread that is smaller than the bounds allow is noticed: ``rate`` is the exponent of the risk of
+    an error there.
     """
 
     total: Floats
     n: Floats
-    least: Floats
-    most: Floats
+    fewest_values: Floats
+    most_values: Floats
     law: Law
-    of_total: Floats
-    of_n: Floats
-    times: Floats
+    weights_in_total: Floats
+    weights_in_n: Floats
+    noise_counts: Floats
     squares: Floats | None = None
-    of_squares: Floats | None = None
+    weights_in_squares: Floats | None = None
     rate: float = 0.0
 
     def part(self, groups: slice) -> Draws:
         """Return the draws of some of the groups. ``groups`` is a slice of their positions."""
         squares = None if self.squares is None else self.squares[groups]
-        cut = (side[groups] for side in (self.total, self.n, self.least, self.most))
-        total, n, least, most = cut
-        return replace(self, total=total, n=n, least=least, most=most, squares=squares)
+        cut = (side[groups] for side in (self.total, self.n, self.fewest_values, self.most_values))
+        total, n, fewest, most = cut
+        return replace(
+            self, total=total, n=n, fewest_values=fewest, most_values=most, squares=squares
+        )
 
     def ends(self, rate: Floats | float) -> tuple[Floats, Floats]:
         """Return, for each group, the least and the greatest population mean that the noisy sums do
@@ -146,24 +150,27 @@ class Draws:
         return np.where(missed, least, low), np.where(missed, most, high)
 
     def find_end(self, rate: Floats, greatest: bool) -> Floats:
-        """Return, for each group, the least mean that is not excluded, or the greatest of them.
+        """Return, for each group, one end of the means that the noisy sums do not exclude.
 
-        It is searched among 33 points from 0 to 1 and the noisy mean (``middle``). Then bisection
-        searches between the outermost one that is not excluded (``inside``) and the next
-        (``outside``). NaN means that all are excluded. ``rate`` is that of `ends`.
+        With ``greatest`` it is the upper end, else the lower one. A mean is excluded if sums so far
+        off have a probability of at most exp(-rate) under it. NaN means that all are excluded.
+
+        The end is searched among 33 points from 0 to 1 and the noisy mean (``middle``). Then
+        bisection searches between the outermost possible mean (``inside``) and the next point
+        (``outside``).
         """
         with np.errstate(divide="ignore", invalid="ignore"):
             middle = np.where(self.n > 0, np.clip(self.total / self.n, 0.0, 1.0), 0.5)
         middle = np.broadcast_to(middle, rate.shape)
         points = np.expand_dims(_POINTS, tuple(range(1, rate.ndim + 1)))
-        kept = self._is_possible(points, rate, greatest)
+        possible = self._is_possible(points, rate, greatest)
         inside = (
-            np.where(kept, points, -np.inf).max(axis=0)
+            np.where(possible, points, -np.inf).max(axis=0)
             if greatest
-            else np.where(kept, points, np.inf).min(axis=0)
+            else np.where(possible, points, np.inf).min(axis=0)
         )
-        nearer = np.maximum(inside, middle) if greatest else np.minimum(inside, middle)
-        inside = np.where(self._is_possible(middle, rate, greatest), nearer, inside)
+        outer = np.maximum(inside, middle) if greatest else np.minimum(inside, middle)
+        inside = np.where(self._is_possible(middle, rate, greatest), outer, inside)
         outside = (
             np.minimum(inside + _POINTS[1], 1.0)
             if greatest
@@ -191,14 +198,17 @@ class Draws:
         """
         mean = np.broadcast_to(mean, np.broadcast_shapes(mean.shape, rate.shape))
         variance = self.variance(mean)
+        # How far one draw may lie from the mean on this side, and how far the noisy sum does.
         bound = mean if greatest else 1 - mean
         off = mean * self.n - self.total if greatest else self.total - mean * self.n
         noises = [
             (count, in_total - mean * in_n)
-            for count, in_total, in_n in zip(self.times, self.of_total, self.of_n, strict=True)
+            for count, in_total, in_n in zip(
+                self.noise_counts, self.weights_in_total, self.weights_in_n, strict=True
+            )
         ]
-        exponents = list_rates(rate, self.most * variance + self._noise_variance(noises))
-        moments = self.most * bound_log_moment(exponents, bound, variance)
+        exponents = list_rates(rate, self.most_values * variance + self._noise_variance(noises))
+        moments = self.most_values * bound_log_moment(exponents, bound, variance)
         moments = moments + self._noise_moments(exponents, noises)
         critical = np.fmin.reduce((rate + moments) / exponents, axis=0)
         return np.asarray(off <= np.where(np.isnan(critical), np.inf, critical))
@@ -225,7 +235,7 @@ class Draws:
         least = mean * (1 - mean)
         if self.squares is not None:
             least = np.clip(self.squares / n - mean**2, 0.0, least)
-        pairs = zip(self.times, self.of_total, self.of_n, strict=True)
+        pairs = zip(self.noise_counts, self.weights_in_total, self.weights_in_n, strict=True)
         noise = self._noise_variance(
             [(count, in_total - mean * in_n) for count, in_total, in_n in pairs]
         )
@@ -243,10 +253,16 @@ class Draws:
         inequality turns that into a bound for each exponent t, and the least is taken.
         """
         most = np.asarray(mean * (1 - mean))
-        if self.squares is None or self.of_squares is None:
+        if self.squares is None or self.weights_in_squares is None:
             return most
         about = self.squares - 2 * mean * self.total + mean**2 * self.n
-        parts = zip(self.times, self.of_squares, self.of_total, self.of_n, strict=True)
+        parts = zip(
+            self.noise_counts,
+            self.weights_in_squares,
+            self.weights_in_total,
+            self.weights_in_n,
+            strict=True,
+        )
         noises = [
             (count, in_squares - 2 * mean * in_total + mean**2 * in_n)
             for count, in_squares, in_total, in_n in parts
@@ -257,7 +273,7 @@ class Draws:
         )
         spent = (
             exponents * about + self.rate + self._noise_moments(exponents, noises)
-        ) / np.maximum(self.least, 1e-300)
+        ) / np.maximum(self.fewest_values, 1e-300)
         bounds = largest * np.expm1(-spent) / np.expm1(-exponents * largest)
         return np.maximum(np.fmin(np.fmin.reduce(bounds, axis=0), most), 0.0)
 
@@ -295,7 +311,9 @@ def make_draws(m: Measured, risk: float) -> Draws:
     )
     if "t2" not in m.cell.functionals:
         return draws
-    return replace(draws, squares=m.values(squares).astype(float), of_squares=m.weights(squares))
+    return replace(
+        draws, squares=m.values(squares).astype(float), weights_in_squares=m.weights(squares)
+    )
 
 
 def enclose_differences(first: Draws, second: Draws, risk: float) -> tuple[Floats, Floats]:

@@ -166,13 +166,13 @@ def judge_at_sight(
 class NoiseWarning:
     """The warning of a session that answers are noise: it is given once."""
 
-    given: bool = False
+    was_given: bool = False
 
     def give(self, rule: NoiseRule, single: bool = False) -> None:
         """Warn that a ``single`` number is noise, or that numbers of a table are."""
-        if self.given:
+        if self.was_given:
             return
-        self.given = True
+        self.was_given = True
         shown = "are NaN" if rule.blank else f"are marked {MARK}"
         problem = "this number" if single else f"numbers of this answer that {shown}"
         verb = "is" if single else "are"
@@ -191,7 +191,9 @@ def says_nothing(plan: Plan, cell: Cell, values: float) -> bool:
     aggregate = AGGREGATES[cell.aggregate]
     if aggregate.selects and not aggregate.of_rows:
         return False
-    if aggregate.promise or aggregate.selects:  # the choice may be off by this number of values
+    if (
+        aggregate.rank_error_text or aggregate.selects
+    ):  # the choice may be off by this number of values
         return bool(find_choice_error(plan, cell) >= PART * values)
     tried = _try_values(plan, cell, np.array([values]), LEVEL)
     if tried is not None:
@@ -290,7 +292,7 @@ def find_fewest_values(plan: Plan, cell: Cell) -> float | None:
     aggregate = AGGREGATES[cell.aggregate]
     if aggregate.selects and not aggregate.of_rows:
         return None
-    if aggregate.promise or aggregate.selects:
+    if aggregate.rank_error_text or aggregate.selects:
         return float(find_choice_error(plan, cell)) / PART
     if aggregate.imagine_sums(np.ones(1)):
         return _search_fewest_values(plan, cell)

@@ -226,10 +226,10 @@ class Roomy(Statistic):
     people there are.
     """
 
-    identity: ClassVar[tuple[str, ...]] = ("room", "rows", "most")
+    identity: ClassVar[tuple[str, ...]] = ("room", "rows", "max_rows")
 
     rows: Statistic
-    most: int
+    max_rows: int
 
     @property
     def primitives(self) -> tuple[Primitive, ...]:
@@ -237,21 +237,25 @@ class Roomy(Statistic):
 
     def integers(self, reduced: Reduced) -> Integers:
         """Return the sums over rows with one more component: the rows by which people stay below
-        their limit."""
+        their limit.
+
+        All components of one row sum to its ``mass``. With this one, those of a person sum to
+        ``max_rows`` times that, however many rows the person has.
+        """
         mass, people, rows = find_row_mass(self.rows), reduced[Persons()], reduced[Rows()]
-        if self.wide:
+        if self.needs_python_ints:
             people, rows = people.astype(object), rows.astype(object)
         return np.concatenate(
-            [self.rows.integers(reduced), (mass * (self.most * people - rows))[None, :]]
+            [self.rows.integers(reduced), (mass * (self.max_rows * people - rows))[None, :]]
         )
 
     def shape(self, groups: int) -> tuple[int, ...]:
         return self.rows.shape(groups)[0] + 1, groups
 
     @property
-    def wide(self) -> bool:
+    def needs_python_ints(self) -> bool:
         """Whether the room, times the people there may be, can be beyond 63 bits."""
-        return find_row_mass(self.rows) * self.most >= 2**31
+        return find_row_mass(self.rows) * self.max_rows >= 2**31
 
     def sensitivity(self, unit: Unit, grouped: bool) -> Sensitivity:
         return self.rows.sensitivity(unit, grouped)
@@ -276,7 +280,8 @@ class Finding(Seeking):
 
     One release shows the groups and answers for them. The groups are all combinations of values of
     ``exprs``. A group is shown if its noisy number of rows, or of people, passes a threshold.
-    ``gaussian`` is as in `KeySearch`.
+    ``gaussian`` is true if the session's rule counts Gaussian noise itself, and not as (epsilon,
+    delta) pairs. Only then Gaussian noise may be bought.
     """
 
     identity: ClassVar[tuple[str, ...]] = (
@@ -344,8 +349,9 @@ class Finding(Seeking):
 
         Each statistic comes with the indices of the outputs that are computed from it. Keys are
         found by a number of rows if one is asked, else by a number of people. If neither is asked,
-        a number of rows is added. Where a person may have several rows in a group, the statistic
-        also gets the component that `Roomy` explains.
+        a number of rows is added. Where a person may have several rows in a group, that statistic
+        also counts the rows by which people stay below their limit (`Roomy`). So all people in a
+        group add the same to the sum of its components, and the threshold counts people.
         """
         kinds = [AGGREGATES[out.aggregate] for out in self.asked]
         rows = [i for i, kind in enumerate(kinds) if kind.counts_rows]
@@ -455,7 +461,7 @@ class Finding(Seeking):
         forms = [Form((None,), "U")]  # the number of keys is a part of the answer
         for part, (statistic, _) in zip(plan.parts, arranged, strict=True):
             form = part.noise.form((statistic.shape(1)[0], None))
-            wide = isinstance(statistic, Roomy) and statistic.wide
+            wide = isinstance(statistic, Roomy) and statistic.needs_python_ints
             forms.append(form.change(kind="O") if wide else form)
         return tuple(forms)
 
@@ -489,7 +495,9 @@ def _describe_threshold(statistic: Statistic, noise: Any) -> str:
     counted = "people" if isinstance(statistic, PersonCount) else "rows"
     text = f"a key that {noise.half / per_row:.4g} {counted} have is as likely as not to be found"
     if isinstance(statistic, Roomy):
-        text += f", and so is one of {noise.bars[-1].least / (per_row * statistic.most):.4g} people"
+        text += (
+            f", and so is one of {noise.bars[-1].least / (per_row * statistic.max_rows):.4g} people"
+        )
     return text
 
 

@@ -440,7 +440,7 @@ class Query(Question):
         first, stake = AGGREGATES[self.outputs[0].aggregate], price.stake
         picks = first.selects or any(prepared.picks)
         # A choice may get more epsilon, by what is left. Noise depends on the rest of the price.
-        paid = price if picks else (price[:-1], stake is not None and stake.waits)
+        paid = price if picks else (price[:-1], stake is not None and stake.gaussian_waits)
         facts, last = (text, words, caps, paid), prepared.last.made
         if last is not None and last[0] == facts:
             return last[1]

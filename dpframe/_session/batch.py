@@ -40,7 +40,7 @@ class Batch(Generic[Frame]):
         self._ended = False
         # The state it follows, and the budget after what is priced.
         self._ahead: tuple[Any, Budget] | None = None
-        self._owed: set[Label] = set()
+        self._forecast_labels: set[Label] = set()
         self._priced = 0
         self._prices: dict[Any, Price] = {}
 
@@ -53,13 +53,13 @@ class Batch(Generic[Frame]):
         session = self._session
         now = session.budget
         if self._ahead is None or self._ahead[0] != now.state:
-            self._ahead, self._owed, self._priced = (now.state, now), set(), 0
+            self._ahead, self._forecast_labels, self._priced = (now.state, now), set(), 0
         charges = []
         for place, (asked, _) in enumerate(self._questions[self._priced :], self._priced):
-            label, charge = session.owed(asked, place)
-            if charge is not None and label not in self._owed:
+            label, charge = session.forecast_charge(asked, place)
+            if charge is not None and label not in self._forecast_labels:
                 charges.append(charge)
-            self._owed.add(label)
+            self._forecast_labels.add(label)
         self._priced = len(self._questions)
         self._ahead = now.state, make_following_budget(self._ahead[1], charges)
         return self._ahead[1]
@@ -99,7 +99,7 @@ class Batch(Generic[Frame]):
         if self._ended or self._questions:
             raise SessionError("a batch is used once: take a new plan_ahead().")
         frame = self._frame._planning(self)
-        self._session.base.planning.append(threading.get_ident())
+        self._session.base.planning_threads.append(threading.get_ident())
         return frame
 
     def __exit__(
@@ -114,11 +114,13 @@ class Batch(Generic[Frame]):
         Nothing is asked or charged if the block raised an error, or collected no question.
         """
         self._ended = True
-        self._session.base.planning.remove(threading.get_ident())
+        self._session.base.planning_threads.remove(threading.get_ident())
         if kind is not None or not self._questions:
             return
         with np.errstate(all="ignore"):
             releases = self._session.ask([asked for asked, _ in self._questions], batch=True)
             with warnings_after():
                 for (asked, place), release in zip(self._questions, releases, strict=True):
-                    place._fill(asked.question.answer(release))
+                    answer = asked.question.answer(release)
+                    self._session.base.given.append(answer)
+                    place._fill(answer)

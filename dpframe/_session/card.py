@@ -59,7 +59,7 @@ class Card:
     >>> Card.of('[columns.age]\\nbound = [0, 110]')
     Traceback (most recent call last):
     ...
-    dpframe._errors.BadValue: the card, line 2: 'bound' is no word of a column. Did you mean 'bounds'?
+    dpframe.BadValue: the card, line 2: 'bound' is no word of a column. Did you mean 'bounds'?
     """
 
     name: str

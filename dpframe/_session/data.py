@@ -94,7 +94,7 @@ class Data:
         # Of a source outside of memory the snapshot is its columns alone, and the number of rows is
         # known where it is public.
         self.source = data_source_of(snapshot) if isinstance(snapshot, SourceFrame) else None
-        self.rows = len(snapshot) if self.source is None else self.source.counted
+        self.rows = len(snapshot) if self.source is None else self.source.public_row_count
         self.marks = marks(snapshot) if self.source is None else self.source.marks
         # The same object means the same rows, also when the session is closed.
         self.index = snapshot.index

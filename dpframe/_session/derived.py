@@ -326,7 +326,7 @@ def unit_for(session: Session, most: int | None, max_rows: object, max_groups: o
     if nothing is proven.
     """
     rows, groups = limits_for(max_rows, max_groups)
-    unit, proven = session.unit, session.premises.most
+    unit, proven = session.unit, session.premises.max_rows
     chosen = bool(unit.people) and (unit.rows, unit.groups) != (proven, proven)
     if most is not None and most <= LIMIT and not chosen:
         unit = replace(unit, rows=most, groups=most)

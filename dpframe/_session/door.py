@@ -114,7 +114,12 @@ _FILTERS_ARE_PER_THREAD = bool(getattr(sys.flags, "context_aware_warnings", Fals
 
 def _ignore_warnings() -> AbstractContextManager[None]:
     """Return a context manager in which this thread, and threads that share its context, do not
-    warn."""
+    warn.
+
+    A warning raised while private rows are read could show their cells. Other threads of the user
+    go on warning: `warnings.catch_warnings` would silence them, too, before Python 3.14. So one
+    filter stays in place, which matches only in threads that read (`_MatchWhileReading`).
+    """
     if _FILTERS_ARE_PER_THREAD:
         return warnings.catch_warnings(action="ignore")
     filters: Any = warnings.filters

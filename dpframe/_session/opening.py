@@ -35,6 +35,7 @@ from dpframe._session.data import (
     sessions,
 )
 from dpframe._session.door import read_private
+from dpframe._session.recognition import recognise_table
 from dpframe._session.session import Session
 from dpframe._session.terms import AccountTerms, Terms, Words
 from dpframe._types import Arguments
@@ -83,7 +84,8 @@ def open_session(
     delta)-differentially private in one row, or in all rows of one person where ``unit`` names
     them, under the neighbouring relation, given that what you declare here is public.
 
-    Without a ledger file the budget lives in this process and ends with it.
+    Without a ledger file the budget lives in this process and ends with it. Loading the same table
+    again and opening it is a second budget, which is warned of.
 
     Parameters
     ----------
@@ -201,7 +203,8 @@ def find_or_open_session(frame: pd.DataFrame, arguments: Words) -> Session:
        also gets the hashes by which it recognizes the people, and refuses people that it has under
        another name.
     9. The owner's declarations go into the ledger.
-    10. The session is registered, and the frame gets its name.
+    10. A table that was opened before in this process, with another budget, is warned of.
+    11. The session is registered, and the frame gets its name.
     """
     if arguments.get("card") is not None:
         card = Card.of(arguments["card"])
@@ -239,6 +242,7 @@ def find_or_open_session(frame: pd.DataFrame, arguments: Words) -> Session:
         else:
             _attach(session, because)
         _declare(session, because)
+        recognise_table(session, because is not None)
         sessions[session.name] = session
         frame.attrs[ATTR] = session.name
         in_scope = _scope.get()

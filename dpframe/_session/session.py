@@ -6,6 +6,7 @@ import json
 import os
 import threading
 import weakref
+from collections import deque
 from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
 from dataclasses import replace
 from fractions import Fraction
@@ -46,6 +47,7 @@ from dpframe._questions.identity import Identity
 from dpframe._questions.question import ROWS, Query, Question, Release
 from dpframe._session.data import Data, closed, sessions
 from dpframe._session.door import VerbList, read_private
+from dpframe._session.recognition import remember_before_closing
 from dpframe._session.records import (
     Record,
     RecordedVector,
@@ -78,6 +80,9 @@ MOST_SHARES = (
 )
 
 
+MOST_GIVEN = 1000  # answers that a report shows by itself, the last ones
+
+
 class PricedQuestion(NamedTuple):
     """Question with its price, the declarations it relies on, and the name of its answer."""
 
@@ -104,12 +109,12 @@ class PricedQuestion(NamedTuple):
 class SplitQuestion(NamedTuple):
     """A question with some of its vectors on record.
 
-    ``known`` has these vectors by their places. ``rest`` is what is left to ask, or None.
+    ``known`` has these vectors by their places. ``remaining`` is what is left to ask, or None.
     """
 
     plan: Plan
     known: dict[int, RecordedVector]
-    rest: PricedQuestion | None
+    remaining: PricedQuestion | None
 
 
 class Session:
@@ -140,6 +145,7 @@ class Session:
         self.answers: dict[LabelKey, tuple[bytes, Record]] = {}
         self.answer_names: Names = {}
         self.vectors: dict[Any, tuple[Record, int]] = {}
+        self.given: deque[object] = deque(maxlen=MOST_GIVEN)  # what verbs returned, for a report
         self.drawn_row_names: NDArray[np.int64] | None = (
             None  # of the opened frame, once they are drawn
         )
@@ -147,11 +153,14 @@ class Session:
         self._together = accountant.batches  # it guards only what is declared together
         self.closed = False
         self.noise_warning = NoiseWarning()
-        self.planning: list[int] = []  # the threads that are in a plan_ahead() block of it
+        self.planning_threads: list[int] = []  # those in a plan_ahead() block of it
         self.process = os.getpid()
+        # By what `open` recognises the table again: its form, and a sketch once rows are compared.
+        self.form: tuple[int, tuple[Hashable, ...]] | None = None
+        self.sketch: list[str] | None = None
         # Bounds and keys that were released: nobody's word.
         self.released_bounds: set[tuple[Expr, tuple[float, float]]] = set()
-        self.found: dict[bytes, Keys | Tuples] = {}
+        self.keys_by_question: dict[bytes, Keys | Tuples] = {}
         # Groupings with limits of groups, so that each is warned of once.
         self.looked_at: set[tuple[Any, ...]] = set()
         self.found_keys: FoundKeys = FoundKeys()
@@ -302,7 +311,7 @@ class Session:
             else None
         )
 
-    def owed(self, one: PricedQuestion, place: int) -> tuple[Label, Charge | None]:
+    def forecast_charge(self, one: PricedQuestion, place: int) -> tuple[Label, Charge | None]:
         """Return the label of a question of a batch, and what it will be charged.
 
         ``place`` is its position in the batch. The charge is None if its answer is on record, in
@@ -314,9 +323,9 @@ class Session:
         split = self._split(label, identity, one)
         if split is None:
             return label, self.plan_with_declarations(one)[0].charge
-        return label, None if split.rest is None else self.plan_with_declarations(split.rest)[
-            0
-        ].charge
+        return label, None if split.remaining is None else self.plan_with_declarations(
+            split.remaining
+        )[0].charge
 
     def plan(self, asked: PricedQuestion) -> Plan:
         """Return the plan that `explain` shows for a question, with what it would take of the
@@ -334,9 +343,9 @@ class Session:
                 budget=f"{format_price_as_typed(asked.paid)}: {self.budget.preview(plan.charge)}",
             )
         plan = assemble_plan(split.plan, split.known)
-        if split.rest is None:
+        if split.remaining is None:
             return replace(plan, budget="takes nothing: all of it is on record")
-        new, _ = self.plan_with_declarations(split.rest)
+        new, _ = self.plan_with_declarations(split.remaining)
         text = f"pays for {new.question} only, since the rest is on record: {self.budget.preview(new.charge)}"
         return replace(plan, budget=f"{format_price_as_typed(asked.paid)}: {text}")
 
@@ -380,8 +389,8 @@ class Session:
                         Word("bounds", f"{expr}: ({pair.lower:g}, {pair.upper:g})", str(out))
                     )
         if question.by:
-            found = map(attrgetter("token"), self.found.values())
-            opened = self.tokens.union(found) if self.found else self.tokens
+            found = map(attrgetter("token"), self.keys_by_question.values())
+            opened = self.tokens.union(found) if self.keys_by_question else self.tokens
             for by in question.by:
                 word = None if by.token in opened else by.word
                 if word is not None:
@@ -477,10 +486,10 @@ class Session:
                 charged = {*new}
                 if splits:
                     new = self._replace_splits(new, splits, identities)
-                    paid = (label for label, split in splits.items() if split.rest is not None)
+                    paid = (label for label, split in splits.items() if split.remaining is not None)
                     charged = {*new, *paid}
                 if new:
-                    if not batch and (self.base.planning or self._together):
+                    if not batch and (self.base.planning_threads or self._together):
                         self._refuse_alone()
                     plans = [self.plan_with_declarations(one) for one in new.values()]
                     planned = dict(zip(new, plans, strict=True))
@@ -502,7 +511,7 @@ class Session:
                 if splits:
                     known.update(self._assemble_all(splits, asked, identities, known))
                 rule, warning = self.base.terms.rule, self.base.noise_warning
-                first = None if warning.given else warning
+                first = None if warning.was_given else warning
                 return [
                     Release(
                         *self._present(known[label], identity, one)[:2],
@@ -590,8 +599,8 @@ class Session:
         They depend on the rows, the vector, the price as it was typed, and the columns.
         """
         rows, schema = identity.rows, self.data.schema
-        if self.accountant.place is None:
-            paid = label.paid[1]
+        if self.accountant.place is None:  # no ledger: keys stay in memory, and need no digests
+            paid = label.paid[1]  # the price as it was typed
             return [(rows, vector, paid, schema) for vector in identity.vectors]
         return [
             digest(rows, vector, one.typed, self.terms.queries, schema)
@@ -627,9 +636,9 @@ class Session:
             split = splits.get(label)
             if split is None:
                 left[label] = one
-            elif split.rest is not None:
-                rest_label, identities[rest_label] = self._label(split.rest, 0)
-                left[rest_label] = split.rest
+            elif split.remaining is not None:
+                rest_label, identities[rest_label] = self._label(split.remaining, 0)
+                left[rest_label] = split.remaining
         return left
 
     def _assemble_all(
@@ -660,11 +669,11 @@ class Session:
         label of the rest that was asked.
         """
         bought = None
-        if split.rest is not None:
-            rest_label, identity = self._label(split.rest, 0)
+        if split.remaining is not None:
+            rest_label, identity = self._label(split.remaining, 0)
             record = known[rest_label]
-            release = self._present(record, identity, split.rest)
-            bought = Record(release, identity, split.rest.question)
+            release = self._present(record, identity, split.remaining)
+            bought = Record(release, identity, split.remaining.question)
         release = assemble(split.plan, identities[label], split.known, bought)
         record = Record(release, identities[label], one.question)
         self._keep_release(label, record, one)
@@ -687,7 +696,7 @@ class Session:
 
     def _refuse_alone(self) -> None:
         """Refuse a new question outside of a batch where only batches may ask."""
-        if threading.get_ident() in self.base.planning:
+        if threading.get_ident() in self.base.planning_threads:
             raise SessionError(
                 "inside its own plan_ahead() block a frame would answer and charge this at once, beside the batch. Ask it of "
                 "the batch, with p.plan_ahead() as batch: answer = batch.count(), or before or after the block."
@@ -811,7 +820,7 @@ class Session:
         paid: LabelKey
         # Nothing is put on record, and digests would only take time.
         if self.accountant.place is None:
-            key, paid = (whole, repr(price)), (whole, encode(typed))  # a price is plain numbers
+            key, paid = (whole, encode(price)), (whole, encode(typed))
         else:
             question = digest(whole)
             key, paid = digest(question, price), digest(question, *typed)
@@ -889,10 +898,13 @@ class Session:
         """
         base = self.base
         with self.lock:
+            if not base.closed:
+                remember_before_closing(base)
             base.closed = True
             if sessions.pop(base.name, None) is not None:
                 closed.append(base)
             base.answers.clear()
+            base.given.clear()
             base.drawn_row_names = None
             for one in [base, self, *base.derived]:
                 one.data.forget()

@@ -14,7 +14,7 @@ import numpy as np
 import pandas as pd
 
 from dpframe import _validate
-from dpframe._errors import BadType, BadValue
+from dpframe._errors import BadType, BadValue, DPError
 from dpframe._expr import NO_KEYS, Column
 from dpframe._groups.combinations import Tuples
 from dpframe._groups.keys import Keys, describe, keys_for
@@ -79,7 +79,7 @@ class AccountTerms:
     rule: str
     population: str | None = None
     place: str | None = None
-    shared: Accountant | None = None
+    shared_accountant: Accountant | None = None
     file: str | None = field(default=None, compare=False, repr=False)  # a URL may hold a password
     new_rule: RuleAtStart | None = field(default=None, compare=False)  # of a budget of one's own
 
@@ -157,15 +157,15 @@ class AccountTerms:
 
     def open(self) -> Accountant:
         """Return the accountant that keeps this budget."""
-        if self.shared is not None:
-            return self.shared
+        if self.shared_accountant is not None:
+            return self.shared_accountant
         assert self.new_rule is not None
         return Accountant._of(*self.new_rule, self.population, self.file)
 
     def names(self, accountant: Accountant) -> bool:
         """Return whether these terms describe the budget that an accountant keeps."""
-        if self.shared is not None:
-            return self.shared == accountant
+        if self.shared_accountant is not None:
+            return self.shared_accountant == accountant
         place = accountant.population, accountant.place
         return can_be_opened_again(accountant) and (self.population, self.place) == place
 
@@ -322,7 +322,8 @@ def _count(arguments: Words, name: str) -> int | None:
 def rule_of(arguments: Words, before: NoiseRule) -> NoiseRule:
     """Return the rule for when an answer counts as noise, and how such an answer is shown.
 
-    It is set by ``reliable=`` and ``show=``. One that was left out is as in ``before``.
+    It is set by ``reliable=`` and ``show=``. ``before`` is the rule so far, which keeps what is
+    left out.
     """
     part, show = arguments.get("reliable"), arguments.get("show")
     if part is show is None:
@@ -397,39 +398,62 @@ def declarations(
     """
     numbers: list[tuple[int, Bounds]] = []
     times: list[tuple[int, Span]] = []
-    for name, pair in _mapping(bounds, "bounds").items():
-        leaf = leaves[_validate.column_name(name, leaves)]
-        if leaf.kind == "time":
-            times.append((leaf.position, span_of(pair, name)))
-        elif leaf.kind in ("number", "bool"):
-            numbers.append((leaf.position, _validate.bounds(pair, repr(name))))
-        elif leaf.kind == "duration":
-            numbers.append((leaf.position, _validate.durations(pair, repr(name))))
-        else:
-            dates = (
-                " Texts that are dates are times after a step, p.assign(t=pd.to_datetime(p['x'])), and have bounds= there."
-                if leaf.kind == "text"
-                else ""
-            )
-            raise BadType(
-                f"column {name!r} is of kind {leaf.kind}: only numbers, times and durations have bounds.{dates}"
-            )
     keys_by_place: list[tuple[Any, Any]] = []
+    errors: list[DPError] = []
+    for name, pair in _mapping(bounds, "bounds").items():
+        try:
+            leaf = leaves[_validate.column_name(name, leaves)]
+            if leaf.kind == "time":
+                times.append((leaf.position, span_of(pair, name)))
+            elif leaf.kind in ("number", "bool"):
+                numbers.append((leaf.position, _validate.bounds(pair, repr(name))))
+            elif leaf.kind == "duration":
+                numbers.append((leaf.position, _validate.durations(pair, repr(name))))
+            else:
+                raise _no_bounds(leaf, name)
+        except DPError as error:
+            errors.append(error)
     for name, listed_keys in _mapping(keys, "keys").items():
-        if isinstance(name, tuple) and name not in leaves and len(name) > 1:
-            # Combinations of several columns.
-            columns = [leaves[n] for n in _validate.column_names(list(name), leaves)]
-            keys_by_place.append(
-                (tuple(c.position for c in columns), Tuples.of(listed_keys, columns, name))
-            )
-            continue
-        leaf = leaves[_validate.column_name(name, leaves)]
-        keys_by_place.append((leaf.position, keys_for(listed_keys, leaf, name)))
+        try:
+            if isinstance(name, tuple) and name not in leaves and len(name) > 1:
+                # Combinations of several columns.
+                columns = [leaves[n] for n in _validate.column_names(list(name), leaves)]
+                places = tuple(c.position for c in columns)
+                keys_by_place.append((places, Tuples.of(listed_keys, columns, name)))
+                continue
+            leaf = leaves[_validate.column_name(name, leaves)]
+            keys_by_place.append((leaf.position, keys_for(listed_keys, leaf, name)))
+        except DPError as error:
+            errors.append(error)
+    if errors:
+        raise _join_errors(errors)
     return (
         tuple(sorted(numbers)),
         tuple(sorted(times)),
         tuple(sorted(keys_by_place, key=_place)),
     )
+
+
+def _no_bounds(leaf: Column, name: Hashable) -> BadType:
+    """Return the error about bounds of a column that has no order of numbers."""
+    dates = (
+        f" Texts that are dates are times after a step, p.assign(t=pd.to_datetime(p[{name!r}])), "
+        "and have bounds= there."
+        if leaf.kind == "text"
+        else ""
+    )
+    return BadType(
+        f"column {name!r} is of kind {leaf.kind}: only numbers, times and durations have "
+        f"bounds.{dates}"
+    )
+
+
+def _join_errors(errors: list[DPError]) -> DPError:
+    """Return one error that says all that is wrong; its class is that of the first."""
+    if len(errors) == 1:
+        return errors[0]
+    listed = "".join(f"\n{i}. {error}" for i, error in enumerate(errors, 1))
+    return type(errors[0])(f"{len(errors)} declarations are wrong:{listed}")
 
 
 def _place(declaration: tuple[object, object]) -> tuple[int, ...]:

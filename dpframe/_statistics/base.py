@@ -355,16 +355,16 @@ class Total(Statistic):
     """The sum of clipped values, measured from zero: the least noise when a sum is all that is
     wanted.
 
-    Add-remove: max(abs(lower), abs(upper)). Replace-one: the width where every row ``always`` has a
-    value, the larger of width and maximum where one may become null or leave the filter, twice the
-    maximum over groups.
+    Add-remove: max(abs(lower), abs(upper)). Replace-one: the width if ``every_row_has_value``, the
+    larger of width and maximum if a row may become null or leave the filter, and twice the maximum
+    over groups.
     """
 
-    identity: ClassVar[tuple[str, ...]] = ("total", "expr", "grid", "always")
+    identity: ClassVar[tuple[str, ...]] = ("total", "expr", "grid", "every_row_has_value")
 
     expr: Expr
     grid: Grid
-    always: bool = False
+    every_row_has_value: bool = False
 
     @property
     def primitives(self) -> tuple[Primitive, ...]:
@@ -381,15 +381,21 @@ class Total(Statistic):
         Both L1 and squared L2 are returned. ``grouped`` says that there are groups, so that a
         replaced row may leave one group and enter another.
         """
-        m = self.grid.magnitude  # the largest size of a value
+        largest = self.grid.magnitude  # the largest size of a value
         if not unit.replaces:
-            return Sensitivity(m, m * m)
+            return Sensitivity(largest, largest**2)
         width = self.grid.high - self.grid.low
-        if grouped:  # a value changes within its group, or leaves it for another one
-            return Sensitivity(2 * m, max(width * width, 2 * m * m))
-        if self.always:
+        if grouped:
+            # A value changes within its group and moves one sum by the width. Or it moves to
+            # another group, and two sums change by its size.
+            return Sensitivity(2 * largest, max(width**2, 2 * largest**2))
+        if self.every_row_has_value:
+            # No row can become null or leave the filter, so a value only changes to another one.
+            # Equal bounds have width 0. A sensitivity of 0 would mean no noise, so it is at least
+            # 1.
             return Sensitivity(max(width, 1), max(width, 1) ** 2)
-        return Sensitivity(max(width, m), max(width, m) ** 2)
+        # A value may also appear or disappear, which moves the sum by its size.
+        return Sensitivity(max(width, largest), max(width, largest) ** 2)
 
     def reading(self) -> Reading:
         return Reading(f"sum of {self.expr}", {"total": (self.grid.step,)}, self.grid.step)
@@ -426,8 +432,10 @@ class Simplex(Statistic):
     def integers(self, reduced: Reduced) -> Integers:
         """Return the exact Bernstein sums of a column for each group, from its sums of powers.
 
-        There is a row for each term that the class names, and one for nulls if they are counted.
-        The sums of a**k * b**r follow from those of a**k by repeated differences, since b = W - a.
+        Let a be the distance of a value from its lower bound, b that from its upper bound, in grid
+        steps, and W = a + b. The sums are those of the terms of (b + a)**degree: for degree 2 of
+        b*b, 2*a*b and a*a. Nulls have one more, if they are counted. Sums of a**k * b**r follow
+        from those of a**k by repeated differences, since b = W - a.
         """
         powers = reduced[Powers(self.expr, self.grid, self.degree)]
         # At each round `level` has the sums of a**k * b**r for one r and all k.
@@ -551,9 +559,11 @@ class Pair(Statistic):
         return 4, groups
 
     def integers(self, reduced: Reduced) -> Integers:
-        """Return the exact sums of a'b', ab', a'b and ab for each group, as the class names them.
+        """Return the exact sums of a'b', ab', a'b and ab for each group.
 
-        They follow from the sums of a, of b and of ab, and the number of rows n.
+        a is the distance of the first column from its lower bound, in grid steps. a' is that from
+        its upper bound, so a + a' is the width v. b, b' and w belong to the second column. So the
+        four sums follow from the sums of a, of b and of ab, and the number of rows n.
         """
         v, w = self.grid.width, self.other_grid.width
         n, a, b, ab = reduced[self.primitives[0]]

@@ -121,9 +121,9 @@ class Engine(Protocol):
         each. The search for group keys adds noise to them. Combinations where nobody counts are
         left out.
 
-        The sums are those of `reduce`. A combination with a null, or with a cell that has no text,
-        does not count. Only people and sums over rows may be asked for. People are always in the
-        answer.
+        There is a sum for each of the ``primitives`` and each combination. A combination with a
+        null, or with a cell that has no text, does not count. Only people and sums over rows may be
+        asked for. People are always in the answer.
         """
 
     def slices(

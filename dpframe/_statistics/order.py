@@ -114,14 +114,15 @@ class Ranks(Statistic):
         return Leaves(self.expr, self.grid).points
 
     @property
-    def over(self) -> int:
-        """The denominator of the levels; those finer than 2**-30 are rounded to it."""
+    def denominator(self) -> int:
+        """The common denominator of the levels; those finer than 2**-30 are rounded to it."""
         common = math.lcm(*(q.denominator for q in self.levels))
         return common if common <= _FINEST_LEVEL else _FINEST_LEVEL
 
     @property
-    def parts(self) -> tuple[int, ...]:
-        return tuple(round(q * self.over) for q in self.levels)
+    def numerators(self) -> tuple[int, ...]:
+        """The levels as whole numbers: each times the common denominator."""
+        return tuple(round(q * self.denominator) for q in self.levels)
 
     @property
     def primitives(self) -> tuple[Primitive, ...]:
@@ -133,16 +134,18 @@ class Ranks(Statistic):
     def integers(self, reduced: Reduced) -> Integers:
         """Return the exact score of each grid point for each level and group.
 
-        The axes are levels, points and groups. Scores are the formula that the class explains,
-        times the denominator `over` of the levels.
+        The axes are levels, points and groups. Of n values, B lie below a point and A above it. The
+        score for the level q is -max(0, B - q n, A - (1 - q) n): minus the number of ranks by which
+        the point misses the quantile. It is multiplied by the common denominator of the levels.
         """
         counts = reduced[self.primitives[0]]
         up_to = np.cumsum(counts, axis=0)
         below, above = up_to - counts, up_to[-1:] - up_to
         scores = np.empty((len(self.levels), *counts.shape), dtype=np.int64)
-        for row, share in zip(scores, self.parts, strict=True):
-            rest = self.over - share
-            # B - q n and A - (1 - q) n, times the denominator: whole numbers below 2**62.
+        for row, share in zip(scores, self.numerators, strict=True):
+            rest = self.denominator - share
+            # q is share / denominator, and 1 - q is rest / denominator. So these are B - q n and
+            # A - (1 - q) n, times the denominator: whole numbers below 2**62.
             np.maximum(
                 rest * below - share * (up_to[-1:] - below), share * above - rest * up_to, out=row
             )
@@ -151,20 +154,25 @@ class Ranks(Statistic):
         return scores
 
     def sensitivity(self, unit: Unit, grouped: bool) -> Sensitivity:
-        """Return how far one row moves differences of scores, as the class explains.
+        """Return how far one row moves the difference of the scores of two grid points.
 
-        L1 is the sum over all levels, and L2 squared the sum of their squares.
+        L1 is the sum over all levels, and L2 squared the sum of their squares. Scores are in steps
+        of 1 / denominator.
         """
-        larger = [max(share, self.over - share) for share in self.parts]
+        # A row that is added moves the score for level q by max(q, 1 - q) at most.
+        larger = [max(share, self.denominator - share) for share in self.numerators]
+        # One score of a difference may go up, and the other one down.
         moves = [2 * m for m in larger]
         if unit.replaces:
-            moves = [4 * m for m in larger] if grouped else [2 * self.over] * len(larger)
+            # Over groups a row leaves one group and enters another. Both count in full. Without
+            # groups n stays, and a value that moves changes each score by one rank at most.
+            moves = [4 * m for m in larger] if grouped else [2 * self.denominator] * len(larger)
         return Sensitivity(sum(moves), sum(m * m for m in moves))
 
     def reading(self) -> Reading:
         many = f" of {len(self.levels)} levels" if len(self.levels) > 1 else ""
         text = f"ranks{many} at {self.points} points, {self.grid.step:g} apart, of {self.expr}"
-        return Reading(text, {}, 1.0 / self.over, _describe_points(self.grid, self.points))
+        return Reading(text, {}, 1.0 / self.denominator, _describe_points(self.grid, self.points))
 
 
 @dataclass(frozen=True, slots=True)

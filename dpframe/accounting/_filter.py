@@ -110,7 +110,9 @@ class Stake(NamedTuple):
     cost: Fraction | None = (
         None  # what a pure release may take of it; None where the plain sum pays
     )
-    waits: bool = False  # there will be Gaussian noise again when more of the plain sum is spent
+    gaussian_waits: bool = (
+        False  # there will be Gaussian noise again when more of the plain sum is spent
+    )
 
     def change(self, **changes: Any) -> Self:
         """Return a copy with some fields changed."""
@@ -204,7 +206,7 @@ class Filter(ABC):
     pairs: ClassVar[bool] = (
         False  # adds (epsilon, delta) pairs, so that a Gaussian must be stated as one
     )
-    plain: ClassVar[bool] = (
+    keeps_epsilon_sum_only: ClassVar[bool] = (
         False  # its plain sum of epsilons is all that it keeps: what is left is a number
     )
 
@@ -377,12 +379,15 @@ class Filter(ABC):
                 "is too large to be counted together with many small ones, and the plain sum of epsilons has no room for it any "
                 "more."
             )
+        if 1 - spent < _NOTHING:
+            return "nothing is left of it."
         parts = [
             f"{100 * x:.4g} %" for x in (needed, spent, 1 - spent, max(needed + spent - 1, 0.0))
         ]
         return shortage("of the budget", *parts)
 
 
+_NOTHING = 1e-6  # a part of the budget that fits no question
 ACCOUNTANTS: dict[str, type[Filter]] = {}
 _Rule = TypeVar("_Rule", bound=type[Filter])
 

@@ -33,8 +33,8 @@ Number = int | float | Decimal | Fraction  # what users write; kept as a Fractio
 UP = 1 + 1e-12  # covers the few roundings of each formula below
 _ROOT2, _ROOT8, _ROOT_2PI = math.sqrt(2), math.sqrt(8), math.sqrt(2 * math.pi)
 ULP = 2.0**-52
-# Above this mu erfc comes near underflow; what an event costs here it costs at every larger mu
-# (theorem 4).
+# Above this mu erfc comes near underflow. What an event costs here, in mu squared, is enough at
+# every larger mu (docs/guarantees/residue.md, theorem 4).
 TOP = 50.0
 NODES, WEIGHTS = (np.asarray(a) for a in np.polynomial.legendre.leggauss(10))
 _HALF = list(zip(NODES[5:].tolist(), WEIGHTS[5:].tolist(), strict=True))
@@ -127,8 +127,9 @@ def after_pure(epsilon: float, mu: float) -> float | None:
     does not fit.
 
     Formal guarantee: such an event is dominated by randomized response (Kairouz, Oh and Viswanath
-    2015), and for that pair the threshold 0 decides (theorem 2 of the page). It ends at mu = 2
-    Phi**-1(e**epsilon / (1 + e**epsilon)).
+    2015). For that pair a mu can remain if the total variation of the event with Gaussian noise of
+    that mu is at most that of the budget (docs/guarantees/residue.md, theorem 2). None remains if
+    the budget's mu is less than 2 Phi**-1(e**epsilon / (1 + e**epsilon)).
 
     >>> round(after_pure(0.1, 1.0), 6)
     0.994981
@@ -139,7 +140,7 @@ def after_pure(epsilon: float, mu: float) -> float | None:
         raise out_of_range(epsilon, mu)
     if epsilon == 0:
         return mu
-    if mu > TOP:
+    if mu > TOP:  # doubles would underflow: the cost at TOP is taken, which is enough here too
         remaining = after_pure(epsilon, TOP)
         return (
             None
@@ -148,9 +149,11 @@ def after_pure(epsilon: float, mu: float) -> float | None:
         )
     if epsilon > 700:
         return None
+    # `_room` tells for a mu that would remain how far the release stays below the budget, and the
+    # size of its rounding error. A negative number says that the release does not certainly fit.
     room = partial(_room, epsilon, mu)
-    at_most, size = room(0.0)
-    if at_most < 0:
+    room_for_none_left, size = room(0.0)
+    if room_for_none_left < 0:
         return None
     certain, none = _around(room, size, epsilon, mu)
     # The last double with room. A statement that is certain at one point is so at every smaller
@@ -259,8 +262,9 @@ class Loss:
         """Return how much of a Gaussian budget remains after one such release; None if it does not
         fit.
 
-        Budget and result are given as mu squared. Two bounds hold, and the better one is returned:
-        that of `residue`, and the difference of the mu squared.
+        Budget and result are given as mu squared. Two bounds hold, and the better one is returned.
+        One is certified for all releases of this epsilon (`residue`). The other is the difference
+        of the mu squared, if the release is dominated by a Gaussian one.
         """
         left = None
         if self.epsilon is not None:

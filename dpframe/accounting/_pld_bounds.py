@@ -241,18 +241,19 @@ class GameValue(NamedTuple):
     """The value V of the adversary's game at thresholds on a grid, with bounds of it elsewhere."""
 
     start: float  # the first threshold of the grid
-    h: float  # its step
-    at: Floats  # V at the thresholds start + i h
+    step: float  # between two thresholds of the grid
+    values: Floats  # V at the thresholds start + i step
 
     def __call__(self, s: Floats) -> Floats:
         """Return an upper bound on what the adversary can gain at these thresholds s."""
-        place = (s - self.start) / self.h
-        i = np.clip(np.floor(place), 0, len(self.at) - 2).astype(np.int64)
-        step = np.expm1(np.clip(s - (self.start + i * self.h), 0.0, self.h)) / math.expm1(self.h)
-        inside = self.at[i] + (self.at[i + 1] - self.at[i]) * step
-        before = 1 - (1 - self.at[0]) * np.exp(np.minimum(s - self.start, 0.0))
-        values: Floats = np.where(s < self.start, before, inside) * (1 + 1e-15)
-        return values
+        place = (s - self.start) / self.step
+        i = np.clip(np.floor(place), 0, len(self.values) - 2).astype(np.int64)
+        beyond_point = np.clip(s - (self.start + i * self.step), 0.0, self.step)
+        share = np.expm1(beyond_point) / math.expm1(self.step)
+        inside = self.values[i] + (self.values[i + 1] - self.values[i]) * share
+        before = 1 - (1 - self.values[0]) * np.exp(np.minimum(s - self.start, 0.0))
+        bounds: Floats = np.where(s < self.start, before, inside) * (1 + 1e-15)
+        return bounds
 
 
 def _cuts(m: int, near: float, far: float) -> list[int]:
@@ -274,10 +275,11 @@ def _steer(values: Floats, h: float, m: int, cuts: Sequence[int]) -> Floats:
     """Return what an adversary can gain with one more choice of bounded range, rounded up, at every
     threshold s of a grid.
 
-    The adversary picks the pair of losses of each choice by what was released so far. ``values`` is
-    the gain V without this choice, on a grid of step ``h``. The range is ``m`` steps, and ``cuts``
-    divide it into cells. The new value is the sup over t in [0, m h] of p_t V(s - t) + (1 - p_t)
-    V(s - t + m h), one step of the value iteration that the top of this file explains.
+    A choice of range m h has one of the pairs of losses {t, t - m h}, 0 <= t <= m h. t has the
+    probability p_t = (1 - e**(t - m h)) / (1 - e**(-m h)). The adversary picks t by what was
+    released so far. ``values`` is the gain V without this choice, on a grid of step ``h``. The
+    range is ``m`` steps, and ``cuts`` divide it into cells. The new value is the sup over t of p_t
+    V(s - t) + (1 - p_t) V(s - t + m h).
 
     The sup is found cell by cell, and the largest is returned. On a cell both V are replaced by
     chords in e**-t, which lie above them. With a in [0, 1] for the position on the chord, the sum
@@ -301,7 +303,8 @@ def _steer(values: Floats, h: float, m: int, cuts: Sequence[int]) -> Floats:
     beta = (np.exp(c[:-1] * h - reach) / scale)[:, None]
     rise, bend, gap, up, p = np.diff(up, axis=0), np.diff(gap, axis=0), gap[:-1], up[:-1], p[:-1]
     with np.errstate(divide="ignore", invalid="ignore"):
-        # This is 1 - y**2 at the stationary point.
+        # At the stationary point a is (1 - sqrt(1 - fall)) / shrink. Both forms are equal, and the
+        # one below loses no digits.
         fall = (rise + p * bend - beta * shrink * gap) / (rise + bend / scale)
         a = fall / (1 + np.sqrt(np.maximum(1 - fall, 0.0))) / shrink
     a = np.clip(np.nan_to_num(a), 0.0, 1.0)

@@ -84,7 +84,9 @@ def first_where(
     """Bisect for the first point of (low, high] from which on a statement holds.
 
     ``holds`` has to be false at ``low``, true at ``high``, and change once between them. The result
-    is ``high`` or a point that was tried. The other arguments are those of `last_where`.
+    is ``high`` or a point that was tried. At most ``rounds`` points are tried. ``middle`` returns
+    the next one between two others, by default their mean. The search ends early if ``close`` is
+    true of the two ends.
 
     >>> first_where(lambda x: x * x >= 2, 0.0, 2.0)
     1.4142135623730951

@@ -69,7 +69,7 @@ class PureSum(Filter):
     needs_delta: ClassVar[bool] = False
     reserve_share: ClassVar[Fraction] = Fraction(0)  # failures are deltas, which add up
     pairs: ClassVar[bool] = True
-    plain: ClassVar[bool] = True
+    keeps_epsilon_sum_only: ClassVar[bool] = True
 
     def start(self) -> Sums:
         return Sums(Fraction(0), Fraction(0))
@@ -264,8 +264,11 @@ class _Advanced(Filter):
         )
 
     def price_guarantee(self, epsilon: Fraction, delta: Fraction, state: Squares) -> Price:
-        """Return the price of Gaussian noise with this guarantee, with epsilon reduced to the
-        question's part of the budget."""
+        """Return the price of Gaussian noise with this (epsilon, delta) guarantee.
+
+        A question that asks for a part of epsilon may take that part of the budget, which is a sum
+        of squares here. Its epsilon is reduced if it would take more.
+        """
         part = self.part(epsilon)
         within = min(epsilon, self._find_epsilon(part)) if part <= 1 else epsilon
         return stated_gaussian(within, delta).change(

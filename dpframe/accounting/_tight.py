@@ -85,7 +85,12 @@ class Tight(Filter):
 
     def after(self, state: Either, charge: Charge) -> Either | None:
         """Return the state after a debit to both the plain sum and the Gaussian budget; None if it
-        fits neither."""
+        fits neither.
+
+        A side of the budget that the debit exceeds is None from then on.
+        """
+        # The plain sum of epsilons, the probabilities of outright failure so far, and the largest
+        # sum of these that the plain sum allows.
         epsilon, lost, room = state.epsilon, state.failures, state.room
         for loss, count in charge.losses:
             pure = loss.epsilon
@@ -93,12 +98,14 @@ class Tight(Filter):
                 epsilon = None if pure is None else epsilon + (pure if count == 1 else pure * count)
             if loss.failure:
                 lost += loss.failure * count
+        # What is left of the Gaussian budget, in mu squared. Its failures must fit the reserve.
         left = state.mu_squared if not lost or lost <= self.limits.reserve else None
         if left is not None and len(charge.losses) == 1 and charge.losses[0][1] == 1:
             # The ordinary case, and the fast one: one loss, once.
             left = charge.losses[0][0].leaves(left)
         elif left is not None:
             left = residue_after(left, charge.losses)
+        # The Gaussian budget ends here, and leaves the delta that it has not spent to failures.
         if left is None and state.mu_squared is not None:
             room = self._room_without_gaussian(state)
         if epsilon is not None and (epsilon > self.limits.epsilon or (lost and lost > room)):
@@ -198,24 +205,31 @@ class Tight(Filter):
 
         It may buy one of two things: a pure release of ``pure`` epsilon, or Gaussian noise of
         ``wanted`` mu squared. None stands for the question's part of the budget, which neither
-        exceeds. With ``keeps``, or if the plain sum has no room, a pure release takes at most its
-        part of the Gaussian budget: its epsilon is then the largest that does so, up to ``pure``,
-        or up to ``largest_pure`` without it. No Gaussian is offered if the residue would have to go
-        below what earlier questions were promised.
+        exceeds. With ``keeps``, or if the plain sum of epsilons has no room, a pure release takes
+        at most its part of the Gaussian budget: its epsilon is then the largest that does so, up to
+        ``pure``, or up to ``largest_pure`` without it.
+
+        Every question is promised its part of the budget: one that asks for a tenth of epsilon must
+        find a tenth. The plain sum cannot pay for Gaussian noise. So none is offered if the
+        Gaussian budget would then have spent more than the parts of all questions so far.
         """
+        # ``spent`` is the plain sum so far, and ``left`` the rest of the Gaussian budget. None says
+        # that this side of the budget was exceeded.
         part, left, limit = epsilon / self.limits.epsilon, state.mu_squared, self.limit
         pure_epsilon, spent = epsilon if pure is None else pure, state.epsilon
         if left is None:
             return Price(pure_epsilon, stake=Stake(epsilon, part))
         share = part * limit
         mu_squared = share if wanted is None else min(wanted, share)
-        # A Gaussian ends the plain sum, so the residue must be on promise after it. It is if it was
-        # before. Doubles, right to 1e-14 of the whole, mostly say so.
+        # Gaussian noise ends the plain sum, and the Gaussian budget alone keeps the promise then.
+        # That needs a check only if it has spent a larger part than the plain sum. Doubles, right
+        # to 1e-14 of the whole, mostly say so.
         if spent is not None and left < limit:
             gone = 1 - float(left) / float(limit)
             if float(spent) < (gone + 1e-12) * float(self.limits.epsilon):
                 promised = (spent + epsilon) / self.limits.epsilon * limit
                 mu_squared = min(mu_squared, promised - (limit - left))
+        # None says that the plain sum pays for a pure release, and the Gaussian budget need not.
         cost = None
         if keeps or spent is None or spent + pure_epsilon > self.limits.epsilon:
             cost, pure_epsilon = (
@@ -223,11 +237,14 @@ class Tight(Filter):
                 find_largest_epsilon("pure", left, share, largest_pure if pure is None else pure)
                 or pure_epsilon,
             )
-        waits = mu_squared.numerator <= 0
+        # No Gaussian noise until the parts of further questions allow for it.
+        gaussian_waits = mu_squared.numerator <= 0
+        # Whether Gaussian noise gets less than was wanted.
         scaled = wanted is None or mu_squared < wanted
-        stake = Stake(epsilon, part, scaled, left, cost, waits)
+        # The request goes with the price: plans and messages tell from it what was asked for.
+        stake = Stake(epsilon, part, scaled, left, cost, gaussian_waits)
         return Price(
-            pure_epsilon, None if waits else mu_squared, None, self.conversion, stake=stake
+            pure_epsilon, None if gaussian_waits else mu_squared, None, self.conversion, stake=stake
         )
 
     def share(self, queries: int | Fraction, state: Either) -> Price:
@@ -262,15 +279,18 @@ class Tight(Filter):
         )
 
     def gaussian(self, amount: Fraction, queries: int, state: Either) -> Price | None:
-        """Return a price that buys a Gaussian of ``amount`` mu squared.
+        """Return a price that buys Gaussian noise of ``amount`` mu squared.
 
-        Return None if the Gaussian budget is exceeded, or has to be kept for promised shares.
+        Return None if the Gaussian budget is exceeded, or has to be kept for what other questions
+        were promised. ``queries`` is for other accountants, which divide the budget by it.
         """
         left = state.mu_squared
         if left is None:
             return None
+        # The noise ends the plain sum of epsilons, so the Gaussian budget must pay for all further
+        # questions. It cannot if it has spent a larger part than the plain sum.
         if state.epsilon is not None and 1 - left / self.limit > self.part(state.epsilon):
-            return None  # the residue has to be on promise where nothing else is
+            return None
         return Price(None, amount, None, self.conversion)
 
     def warning(self, before: Either, after: Either) -> str | None:
@@ -420,17 +440,19 @@ def _search_largest_epsilon(
     make, rounds, close, first, response = _KINDS[kind]
     whole = float(cost)
 
-    def used_part(epsilon: Fraction, look: bool = False) -> float:
+    def used_part(epsilon: Fraction, quick: bool = False) -> float:
         """Return the part of the cost that a release of this epsilon takes; inf if it does not fit.
 
-        With ``look`` it returns NaN, after a quick look, if a simple bound shows that it is too
-        much.
+        With ``quick`` it returns NaN if a simple bound shows that it is too much. ``whole`` is the
+        cost that it may take, and ``left`` what is left of the budget, both in mu squared.
         """
+        # One pair of output distributions of the release is randomized response, at ``response``
+        # times its epsilon. That gives the simple bound.
         # The affinity of two distributions p and q is the sum of sqrt(p q). Affinities of
         # independent releases multiply, and a release that dominates has no larger one. That of
         # G(mu) is exp(-mu**2 / 8), and that of randomized response 1 / cosh(epsilon / 2).
         quarter = min(float(epsilon), 100.0) * response / 4
-        if look and 8 * math.log1p(2 * math.sinh(quarter) ** 2) > whole * (1 + 1e-9):
+        if quick and 8 * math.log1p(2 * math.sinh(quarter) ** 2) > whole * (1 + 1e-9):
             return math.nan
         after = make(epsilon).leaves(left)
         if after is None:
@@ -439,14 +461,14 @@ def _search_largest_epsilon(
         n, d = after.numerator, after.denominator
         return (left.numerator * d - n * left.denominator) / (left.denominator * d) / whole * _UP
 
-    if most is not None and used_part(most, look=True) <= 1:
+    if most is not None and used_part(most, quick=True) <= 1:
         return most
     if cost > left:
         return None
     low, high, under = Fraction(0), Fraction(first * math.sqrt(cost)), 0.0
     over = math.inf  # what `high` takes; NaN where more is not known than that it is too much
     if most is None or high < most:
-        while (over := used_part(high, look=True)) <= 1:
+        while (over := used_part(high, quick=True)) <= 1:
             low, high, under = high, 2 * high, over
         at = (low + high) / 2
     else:

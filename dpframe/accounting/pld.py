@@ -186,33 +186,36 @@ class _Sum(NamedTuple):
 
     x: Floats
     mass: Floats  # of the loss being x, rounded up
-    beyond: float  # mass counted as infinite
-    value: GameValue | None = None  # what stands for (1 - e**s)+ once the adversary has moved
+    infinite_mass: float  # mass counted as infinite
+    # With choices that an adversary steers: at most how much they add to delta, by threshold.
+    adversary_gain: GameValue | None = None
 
     def change(self, **changes: Any) -> Self:
         """Return a copy with some fields changed."""
         return self._replace(**changes)
 
     def delta(self, t: float) -> tuple[float, float]:
-        """Return the delta of the composition at the threshold t, and its derivative, which need
-        not be exact.
+        """Return the delta of the composition at the epsilon t, and its derivative, which need not
+        be exact.
 
-        It is E (1 - e**(t - L))+ for the composed loss L, with `value` in place of (1 - e**s)+ if
-        an adversary has moved. That expression is 0 for losses below t.
+        It is the mean of max(0, 1 - e**(t - L)) over the composed loss L. Losses that count as
+        infinite add their whole mass. If an adversary steers further choices, the largest gain from
+        these at the threshold t - L takes the place of max(0, 1 - e**(t - L)).
         """
-        if self.value is None:
-            first = int(np.searchsorted(self.x, t, side="right"))
-            # From here 1 - exp keeps 12 digits, and is much faster.
+        if self.adversary_gain is None:
+            first = int(np.searchsorted(self.x, t, side="right"))  # smaller losses add nothing
+            # Near t, expm1 keeps the digits that 1 - exp loses. From ``far`` on 1 - exp keeps 12
+            # digits, and is much faster.
             far = int(np.searchsorted(self.x, t + 1e-3))
             near, rest = self.mass[first:far], self.mass[far:]
             all_mass = float(near.sum() + rest.sum())
             finite = float(near @ -np.expm1(t - self.x[first:far])) + float(
                 rest @ (1 - np.exp(t - self.x[far:]))
             )
-            return finite + self.beyond, finite - all_mass
-        step = self.value.h * 1e-3
-        here, next_to = (float(self.mass @ self.value(u - self.x)) for u in (t, t + step))
-        return here + self.beyond, (next_to - here) / step
+            return finite + self.infinite_mass, finite - all_mass
+        gain, step = self.adversary_gain, self.adversary_gain.step * 1e-3
+        here, next_to = (float(self.mass @ gain(u - self.x)) for u in (t, t + step))
+        return here + self.infinite_mass, (next_to - here) / step
 
 
 _NO_LOSS = _Sum(np.zeros(1), np.ones(1), 0.0)
@@ -424,7 +427,7 @@ class _Plan(NamedTuple):
         value = adversary(
             self.ranges, 4.0 * math.floor(math.log(delta) / 4), 2.0 ** round(math.log2(theta))
         )
-        return None if value is None else total.change(value=value)
+        return None if value is None else total.change(adversary_gain=value)
 
     def cut(self, delta: float) -> _Plan:
         """Return the same composition without losses that are too rare to be seen at this delta.
@@ -456,7 +459,8 @@ class _Plan(NamedTuple):
     def delta(self, t: float) -> float:
         """Return the least delta found for the composition at the epsilon ``t``.
 
-        It is the better of two bounds, as in `epsilon`. How rare a loss must be to count as
+        It is the better of two bounds: Renyi's, at the best order, and that of the composed
+        distribution, computed with a tilt of that order. How rare a loss must be to count as
         infinite depends on delta, so Renyi's bound is repeated while it falls.
         """
         bound = 1.0

@@ -81,9 +81,10 @@ def after(kind: str, epsilon: float, mu: float) -> float | None:
 
     ``kind`` is "pure", "exponential" or "laplace". Return None if the release does not fit.
 
-    Formal guarantee: as `after_pure`, `after_exponential`, `after_laplace`.
+    Formal guarantee: the release with Gaussian noise of the mu that remains is dominated by
+    Gaussian noise of ``mu``.
 
-    A cost that is certified at one mu holds at every larger mu (theorem 4 of the page). So costs
+    A cost in mu squared that is certified at one mu is enough at every larger mu. So costs
     are cached for a ladder of mu, 16 levels an octave, and that of the level below is taken. If the
     release takes much of what remains, that would be too dear, and the cost is computed at mu.
     """
@@ -320,9 +321,12 @@ def laplace(epsilon: float) -> Bump:
 
 @dataclass(frozen=True, slots=True)
 class _Step:
-    """The inequality A <= B of an event at mu for one cost mu**2 - mu'**2.
+    """The inequality A(x) <= B(x) for all real x. It certifies that an event turns a budget mu into
+    mu' and no less, at the cost mu**2 - mu'**2.
 
-    The docstring of this file has A and B. ``spare`` is a probability by which it may fail.
+    A is an integral over the losses of the event, and B one from mu' to mu. The docstring of this
+    file has both. Their logarithms are convex. ``spare`` is a probability by which the inequality
+    may fail.
     """
 
     event: Bump
@@ -337,7 +341,8 @@ class _Step:
     def above(self, x: Array, side: int) -> Array:
         """Return log A at these x >= 0 (``side`` 1), or at -x (``side`` -1).
 
-        It is the largest of the rows of the event, hence convex as well.
+        A(x) is the integral of U(s) exp(x s - s**2 / (2 v)) over losses s, for a function U of the
+        event, and v = mu'**2. If the event has several such functions, the largest A counts.
         """
         v = self.variance
         points, weights = self.event.nodes(float(x.max()) + self.event.reach / v)
@@ -355,8 +360,9 @@ class _Step:
     def below(self, x: Array) -> tuple[Array, Array]:
         """Return log(B + S) at these x >= 0, and its derivative in x. Both are the same at -x.
 
-        S stands for the probability ``spare`` in the inequality. B is integrated by quadrature over
-        ``past``, s less mu', and both factors are kept as logarithms, so that nothing overflows.
+        B is mu' times the integral of exp((v - s**2)/8 + x**2 v (1 - v/s**2)/2) over s from mu' to
+        mu, with v = mu'**2. S stands for the probability ``spare`` by which A may exceed B. B is
+        integrated by quadrature over ``past``, s less mu'. Logarithms keep it from overflow.
         """
         v, left = self.variance, math.sqrt(self.variance)  # mu'**2 and mu'
         width = self.cost / (self.mu + left)  # mu - mu', the length of the interval

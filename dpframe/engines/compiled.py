@@ -185,7 +185,7 @@ class SortedRows:
         # The numbers are found before rows are copied, since that counts the rows of each person.
         numbers = self._people.numbers_beyond(most) if most < groups else np.zeros(0, np.int64)
         placed = self._place_rows(counts)
-        choice = kernels.GroupChoice(most, numbers, *draw.multipliers(places), draw.last)
+        choice = kernels.GroupChoice(most, numbers, *draw.find_coefficients(places), draw.last)
         kinds, values = len(self._values), self._values
         powers = kernels.PowerSums(
             np.array([one.degree for one in values], np.int64),

@@ -32,7 +32,7 @@ class DerivedSource(Source):
     place: str
     marks: frozenset[tuple[str, Hashable]]
     memory: int
-    counted: int
+    public_row_count: int
     names: list[str]
     schema: SourceFrame
 
@@ -53,7 +53,7 @@ class DerivedSource(Source):
         """
         self._base, self._columns, self._make = base, list(columns), make
         self.place, self.marks, self.memory = base.place, base.marks, base.memory
-        self.counted = base.counted if whole else 0
+        self.public_row_count = base.public_row_count if whole else 0
         self.names = [str(name) for name in empty.columns]
         self.schema = SourceFrame(empty)
         self.schema._source = self
@@ -99,9 +99,9 @@ class DerivedSource(Source):
         for frame in self._scan([]):
             seen += len(frame)
             places = np.arange(len(frame))
-            if part is not None and part.of > 1:
+            if part is not None and part.parts > 1:
                 vectors = [prepare(frame.iloc[:, c.position], c.kind) for c in part.people]
-                places = np.flatnonzero(assign_lots(vectors, part.of) == part.number)
+                places = np.flatnonzero(assign_lots(vectors, part.parts) == part.number)
             for start in range(0, len(places), SIZES.batch):
                 yield frame.iloc[places[start : start + SIZES.batch], list(columns)]
         if seen != self.rows():

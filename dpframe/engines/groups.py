@@ -170,7 +170,8 @@ def arrow_buckets(keys: Keys, strings: Any) -> Buckets:
     """Return one more than the listed key that each string equals, 0 for no key.
 
     ``strings`` is an Arrow array. Each string is looked up among the keys, in threads. That takes
-    two thirds of the time of numbering all strings first. The result is that of `Keys.finder`.
+    two thirds of the time of numbering all strings first (`Keys.finder`, which has the same
+    result).
     """
     pa: Any = import_module("pyarrow")
     pc: Any = import_module("pyarrow.compute")

@@ -32,8 +32,12 @@ _TEXT = 100  # bytes, about
 
 
 class KeyCodes(NamedTuple):
-    """A place for each row in a table that has the number of its key, or -1 there; and for each key
-    its text."""
+    """The key of each row of a column, by a table of its distinct cells.
+
+    ``places`` has the row's place in ``table``, and -1 for a null. ``table`` has the number of the
+    key at each place, and -1 where a cell has no key. Its last entry is -1, for nulls. ``texts``
+    has the text of each key.
+    """
 
     places: Array
     table: Codes
@@ -56,15 +60,16 @@ class KeyCodes(NamedTuple):
         return Occurring(exprs, buckets.view(f"u{buckets.itemsize}"), len(self.table) - 1, [])
 
     def by_key(self, of_places: NDArray[np.int64]) -> NDArray[np.int64]:
-        """Return sums by key from sums by place.
+        """Return sums by key from sums by place of the table, which has the key's number at each
+        place.
 
-        Several places of the table may have one key, and sums at places without a key are left out.
+        Several places may have one key. Sums at places without a key, -1, are left out.
         """
         found = np.zeros((*of_places.shape[:-1], len(self.texts)), dtype=np.int64)
-        proper = self.table[:-1] >= 0
-        keys = self.table[:-1][proper]
+        has_key = self.table[:-1] >= 0  # the last entry is that of nulls
+        keys = self.table[:-1][has_key]
         for sums, own in zip(np.atleast_2d(found), np.atleast_2d(of_places), strict=True):
-            np.add.at(sums, keys, own[proper])
+            np.add.at(sums, keys, own[has_key])
         return found
 
 

@@ -116,11 +116,11 @@ def _ranks(
     rank = np.empty(len(person), dtype=np.uint64)
     draw = Draw(key)
     size = int(group.max(initial=0)) + 1
-    m, c = draw.multipliers(np.arange(size) if places is None else places[:size])
+    m, c = draw.find_coefficients(np.arange(size) if places is None else places[:size])
     for start in range(0, len(person), SIZES.people_drawn):
         rows = slice(start, start + SIZES.people_drawn)
         some = group[rows]
-        found = draw.with_multipliers(numbers.take(person[rows]), m.take(some), c.take(some))
+        found = draw.hash_with(numbers.take(person[rows]), m.take(some), c.take(some))
         found <<= GROUP_BITS
         found |= some
         rank[rows] = found.view(np.uint64)
@@ -130,10 +130,11 @@ def _ranks(
 def _choose_in_table(
     pairs: Pairs, rank: NDArray[np.uint64], people: int, limit: int
 ) -> NDArray[np.bool_]:
-    """Return which pairs count, as `within_groups` does, for pairs that form a table.
+    """Return a mask of the (person, group) pairs that count: of each person the ``limit`` pairs
+    with the smallest ranks.
 
-    The table has a row for each person and a column for each group. ``rank`` has the rank of each
-    pair; the ``limit`` smallest of a person count.
+    ``rank`` has the rank of each pair. The ranks are put into a table with a row for each of the
+    ``people`` and a column for each group, some people at a time.
     """
     groups = pairs.size // people
     keep = np.empty(len(rank), dtype=bool)
@@ -160,7 +161,7 @@ class Bound:
         ``kept`` is a mask of the pairs that count; None if all do. ``limit`` is the most rows of a
         person that count in a group. ``groups`` is the number of groups.
         """
-        self._pairs, self._kept, self._limit, self._groups = pairs, kept, limit, groups
+        self._pairs, self._kept_pairs, self._limit, self._groups = pairs, kept, limit, groups
 
     def rows(self) -> Integers:
         """Return the rows of each group, where a person counts with at most the limit of rows."""
@@ -326,8 +327,8 @@ class Bound:
         ``some`` is the slice of these pairs. Only pairs that count are added.
         """
         group = self._pairs.group[some]
-        if self._kept is not None:
-            kept = self._kept[some]
+        if self._kept_pairs is not None:
+            kept = self._kept_pairs[some]
             totals, group = totals[kept], group[kept]
         if self._groups == 1:
             return np.asarray([totals.sum()], dtype=np.int64)

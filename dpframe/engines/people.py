@@ -187,10 +187,10 @@ def _reduce_once(values: NDArray[np.int64]) -> Numbers:
 class Draw:
     """The hash of a person and a group: which of a person's groups, and of their values, count.
 
-    Both numbers, x of the person and y of the group, go through two rounds. With multipliers m and
-    c of the group, ``t = (y a + b)(y a + b + d) mod P``, m = 1 + t mod (P - 1) and c likewise from
-    other constants, the hash is ``u (u + e) mod P`` of ``u = (x m + c) mod P``. The constants are
-    the key's.
+    Both numbers, x of the person and y of the group, go through two rounds. The first makes a
+    factor m and an addend c of the group: ``t = (y a + b)(y a + b + d) mod P``, m = 1 + t mod (P -
+    1), and c likewise from other constants. The hash is ``u (u + e) mod P`` of ``u = (x m + c) mod
+    P``. The constants are the key's.
 
     >>> draw = Draw(b"12345678")
     >>> draw.ranks(np.array([7, 7, 8]), np.array([0, 1, 0])).tolist() == [
@@ -215,16 +215,18 @@ class Draw:
         """The constant e of the last round, which is the same for all groups."""
         return self.constants[6]
 
-    def multipliers(self, groups: Numbers) -> tuple[Numbers, Numbers]:
-        """Return the multipliers m and c of each group, by which the hash combines it with people.
+    def find_coefficients(self, groups: Numbers) -> tuple[Numbers, Numbers]:
+        """Return a factor m and an addend c of each group. The hash of a person with the number x
+        starts with x m + c.
 
-        ``groups`` has the number of each group.
+        ``groups`` has the number of each group. m and c are hashes of it, from 1 to P - 1. Of the
+        seven constants of the key, three make m and the next three make c.
         """
-        first, second = (
-            self._round(groups, *self.constants[3 * i : 3 * i + 3]) % (PRIME - 1) + 1
-            for i in range(2)
-        )
-        return first, second
+
+        def hash_group(constants: tuple[int, ...]) -> Numbers:
+            return self._round(groups, *constants) % (PRIME - 1) + 1
+
+        return hash_group(self.constants[:3]), hash_group(self.constants[3:6])
 
     @staticmethod
     def _round(numbers: Numbers, a: int, b: int, d: int) -> Numbers:
@@ -234,13 +236,14 @@ class Draw:
 
     def ranks(self, people: Numbers, groups: Numbers) -> Numbers:
         """Return the hash of each person and group, given the number of each."""
-        return self.with_multipliers(people, *self.multipliers(groups))
+        return self.hash_with(people, *self.find_coefficients(groups))
 
-    def with_multipliers(self, people: Numbers, m: Numbers, c: Numbers) -> Numbers:
+    def hash_with(self, people: Numbers, m: Numbers, c: Numbers) -> Numbers:
         """Return the hash of each person with one group.
 
-        ``people`` has the number x of each person, ``m`` and ``c`` the multipliers of the person's
-        group. The hash is u (u + e) modulo P with u = x m + c, as the class explains.
+        ``people`` has the number x of each person. ``m`` is the factor of the person's group, and
+        ``c`` its addend. The hash is u (u + e) modulo P, with u = x m + c and the constant e of the
+        key.
         """
         u = people * m
         u += c

@@ -51,17 +51,19 @@ class PlacedRows(NamedTuple):
 
 
 class GroupChoice(NamedTuple):
-    """The draw of the groups in which a person counts: at most ``most``, with the smallest ranks.
+    """The draw of the groups in which a person counts: at most ``max_groups``, with the smallest
+    ranks.
 
-    ``numbers`` has the number of each person, ``m`` and ``c`` the multipliers of each group, and
-    ``last`` the constant of the last round, as `dpframe.engines.people.Draw` defines them.
+    The rank of a person with the number x in a group is the hash u (u + e) modulo P, with u = x m +
+    c (`dpframe.engines.people.Draw`). ``numbers`` has x of each person, ``factors`` and ``addends``
+    have m and c of each group, and ``last_constant`` is e.
     """
 
-    most: int
+    max_groups: int
     numbers: Array
-    m: Array
-    c: Array
-    last: int
+    factors: Array
+    addends: Array
+    last_constant: int
 
 
 class PowerSums(NamedTuple):
@@ -185,14 +187,15 @@ def find_bar(choice: GroupChoice, person: int, found: int, own: OwnSums, best: A
     with the group in its low bits. If few groups count, the smallest ranks are kept sorted in
     ``best``; else all ranks are sorted.
     """
-    x, most, kept = choice.numbers[person], choice.most, 0
+    x, most, kept = choice.numbers[person], choice.max_groups, 0
     for i in range(found):
         g = own.groups[i]
-        # As in `Draw.with_multipliers`: 2**31 is 1 modulo P, so high bits are added to low ones.
-        w = x * choice.m[g] + choice.c[g]
+        # The hash u (u + e) modulo P = 2**31 - 1, with w for u. 2**31 is 1 modulo P, so high bits
+        # are added to low ones.
+        w = x * choice.factors[g] + choice.addends[g]
         w = (w & PRIME) + (w >> 31)
         w = (w & PRIME) + (w >> 31)
-        y = w + choice.last
+        y = w + choice.last_constant
         y = (y & PRIME) + (y >> 31)
         y *= w  # both are at most P + 2
         y = (y & PRIME) + (y >> 31)
@@ -218,8 +221,11 @@ def add_person(
     """Add what one person counts for to the sums of their groups, and clear the person's own sums.
 
     ``found`` is the number of the person's groups, which are in ``own``. A group counts if its rank
-    is at most ``bar``, and with at most ``limit`` rows. The totals of more values are scaled to
-    that many, as `dpframe.engines.limits.Bound` defines it.
+    is at most ``bar``, and with at most ``limit`` rows. If a person has more values than that in a
+    group, their sums are multiplied by limit / number of values and rounded.
+
+    In the body s0 is the person's number of values in a group, s1 their sum, and s2 the sum of
+    their squares, on a grid from 0 to w.
     """
     kinds = len(powers.degrees)
     for i in range(found):
@@ -236,7 +242,9 @@ def add_person(
                 sums.powers[v, 0, g] += s0
                 if powers.degrees[v] >= 1:
                     sums.powers[v, 1, g] += s1
-                if powers.degrees[v] >= 2:  # moved back to what any values can have
+                if powers.degrees[v] >= 2:
+                    # Rounding may leave a sum of squares that no s0 values from 0 to w with the sum
+                    # s1 have. It is moved to the nearest that some do.
                     w = powers.widths[v]
                     sums.powers[v, 2, g] += min(max(s2, 2 * w * s1 - w * w * s0, 0), w * s1)
         own.rows[g] = 0
@@ -280,6 +288,6 @@ def add_people(
         for u in range(size):
             found = add_rows(placed.cells, order[start[u] : start[u + 1]], powers.degrees, own)
             bar = NO_BAR
-            if found > choice.most:
+            if found > choice.max_groups:
                 bar = find_bar(choice, (part << shift) + u, found, own, best)
             add_person(own, found, bar, limit, powers, sums)

@@ -44,12 +44,12 @@ Task = Callable[[Any], Any]  # a function of an engine that holds some rows
 class PeoplePart(NamedTuple):
     """Share of the people with all of their rows, so that a large table is read in several passes.
 
-    ``number`` is that of the share, from 0 to ``of`` - 1. ``people`` are the columns that name a
+    ``number`` is that of the share, from 0 to ``parts`` - 1. ``people`` are the columns that name a
     person. Rows of nobody are in a share too.
     """
 
     number: int
-    of: int
+    parts: int
     people: tuple[Column, ...]
 
 
@@ -127,12 +127,12 @@ class Source(ABC):
     schema: SourceFrame
 
     memory: int  # bytes, about, that one share of the people may take
-    counted: int = 0  # the number of rows, where it is public
+    public_row_count: int = 0  # the number of rows, where it is public
     declared: tuple[FoundHazard, ...] = ()  # hazards that because= declares
     ordered: bool = True  # every scan has the rows in one order
     held: Any = None  # a connection that was made for it alone
     given: Any = None  # the object or name that it was opened from
-    told: bool = False  # ``place`` alone tells what is read
+    place_tells_all: bool = False  # equal places read the same rows
 
     def __init_subclass__(cls, **words: object) -> None:
         super().__init_subclass__(**words)
@@ -141,8 +141,9 @@ class Source(ABC):
     def __init__(self, schema: Any, place: str, marks: Iterable[Hashable]):
         """Keep the columns of a source, and remember its present version.
 
-        ``schema`` is a schema of Arrow. The class explains ``place`` and ``marks``. Two columns of
-        one name are refused.
+        ``schema`` is a schema of Arrow. ``place`` is a text that is the same whenever this table is
+        opened. ``marks`` name what it reads, such as its files: two sources that share rows have
+        one in common. Two columns of one name are refused.
         """
         self.place, self.memory = place, SIZES.memory
         self.marks = frozenset(("source", mark) for mark in marks)
@@ -153,7 +154,7 @@ class Source(ABC):
             raise BadValue(f"column names must be unique: {twice!r} stands twice.")
         self.schema = self._schema()
         self._rows: int | None = None
-        self._fixed = self.version()
+        self._version_at_opening = self.version()
 
     def _schema(self) -> SourceFrame:
         """Return the columns of the source as a frame without rows, for the session."""
@@ -191,7 +192,7 @@ class Source(ABC):
                 "query, or in a transaction that has failed, which its rollback() ends. Nothing was charged for what is asked "
                 "now; ask again when it is back."
             )
-        if found != self._fixed:
+        if found != self._version_at_opening:
             raise SessionError(
                 "this source has changed since it was opened: a file or a table was replaced or written to. Open its new state "
                 "under a name of its own: dpframe.open(..., version='...')."
@@ -209,13 +210,18 @@ class Source(ABC):
             isinstance(self.given, str | list | tuple | PurePath | NamedTable)
             and self.given == other.given
         )
-        same = self.place == other.place if named or self.told else self.given is other.given
+        # An equal name is enough, or an equal place if that says all. Else it must be one object.
+        same = (
+            self.place == other.place
+            if named or self.place_tells_all
+            else self.given is other.given
+        )
         shape = self.names, self.types, self.marks
         with suppress(Exception):
             return (
                 same
                 and shape == (other.names, other.types, other.marks)
-                and self.version() == self._fixed
+                and self.version() == self._version_at_opening
             )
         return False
 
@@ -247,7 +253,7 @@ class Source(ABC):
                 raw, [self.names[i] for i in wanted], [self.types[i] for i in wanted]
             )
             seen += table.num_rows
-            if part is not None and part.of > 1:
+            if part is not None and part.parts > 1:
                 table = table.filter(pa.array(self._within(table, wanted, part)))
             for start in range(0, table.num_rows, SIZES.batch):
                 piece = table.slice(start, SIZES.batch)
@@ -269,7 +275,7 @@ class Source(ABC):
         vectors = [
             prepare(series_of(table.column(wanted.index(c.position))), c.kind) for c in part.people
         ]
-        return np.asarray(assign_lots(vectors, part.of) == part.number)
+        return np.asarray(assign_lots(vectors, part.parts) == part.number)
 
     def _frame(self, table: Any, columns: Sequence[int]) -> pd.DataFrame:
         frame = pd.DataFrame({i: series_of(table.column(self.names[i])) for i in columns})
@@ -317,7 +323,7 @@ class Source(ABC):
 
 @np.errstate(all="ignore")
 def assign_lots(columns: Sequence[Vector], of: int) -> NDArray[np.int64]:
-    """Return for each row the number of the share that its person is in, from 0 to ``of`` - 1.
+    """Return for each row the number of the share that its person is in, from 0 to ``parts`` - 1.
 
     ``columns`` are the cells that name the person. Rows of one person get the same number, in
     whatever batch they are.

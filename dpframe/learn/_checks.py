@@ -29,6 +29,9 @@ _ADVICE = {
     "warm_start": "every fit starts anew",
     "n_jobs": "fits run in one thread",
 }
+_FITTED = ("coef_", "intercept_", "plan_", "cost_", "l2_", "feature_names_in_", "n_features_in_")
+# What statsmodels' results have.
+_INFERENCE = ("interval", "conf_int", "summary", "bse", "pvalues", "tvalues", "std_error", "params")
 _PROTOCOL = {"get_params", "set_params", "get_metadata_routing"}
 PRIVATE_ROWS = (
     "To see how good a model is on private rows, assign its score by hand and ask for a mean: "
@@ -54,7 +57,14 @@ def no_attribute(model: object, name: str) -> AttributeError:
             "scikit-learn do not apply. Its arguments are attributes (model.l2); each value tried on private data is a "
             "fit with a price of its own."
         )
-    return AttributeError(f"{kind!r} object has no attribute {name!r}")
+    if name in _INFERENCE:
+        return AttributeError(
+            f"{kind} has no {name}: no intervals and no standard errors of its coefficients are "
+            "stated. It has "
+            "model.coef_, model.intercept_, and model.plan_ with the noise and the price."
+        )
+    meant = f" Write model.{name}_." if f"{name}_" in _FITTED else ""
+    return AttributeError(f"{kind!r} object has no attribute {name!r}.{meant}")
 
 
 def refuse_two_prices(arguments: Mapping[str, object], payment: Mapping[str, object]) -> None:

@@ -51,15 +51,19 @@ class Sizes(NamedTuple):
 
 
 class Costs(NamedTuple):
-    """The numbers of theorem 5: the excess of n people is (noise + drawn sqrt(n + unsure)) (|w|**2 + start)
-    + per_person (n + unsure) |w|**2 + fixed |w|**2."""
+    """The terms of a bound on how far a fit misses the least sum of losses of n people.
 
-    noise: float
-    drawn: float
-    start: float
-    per_person: float
-    unsure: float
-    fixed: float
+    The sum of losses exceeds that of any coefficients w by at most (noise + sampling
+    sqrt(n + uncertain_people)) (|w|**2 + offset) + per_person (n + uncertain_people) |w|**2 + fixed
+    |w|**2, in expectation (docs/guarantees/learning.md, theorem 5).
+    """
+
+    noise: float  # of the noise in the gradients
+    sampling: float  # of the coins that draw people; 0 if each step reads everybody
+    offset: float  # what noise costs even if w is 0
+    per_person: float  # of ending after finitely many steps
+    uncertain_people: float  # how far the noisy number of people may be wrong
+    fixed: float  # of the regulariser
 
 
 @dataclass(frozen=True)
@@ -168,7 +172,11 @@ class Descent(Fit):
         return noise
 
     def _error_text(self, parts: tuple[Part, ...], unit: Unit) -> str:
-        """Return a text for the plan about the expected error of the fit."""
+        """Return a text for the plan about the expected error of the fit.
+
+        The fit exceeds the least sum of losses by at most a noise term, a term per person and a
+        fixed one, which the text adds up as a formula in the number of people n.
+        """
         share, step = self.rate / EVERYBODY, parts[0].step
         who = "everybody" if share == 1 else f"people drawn anew with probability {share:.3g}"
         most = (
@@ -178,36 +186,39 @@ class Descent(Fit):
         )
         costs = self.costs(parts, unit)
         noise = f"{costs.noise:.4g}"
-        if costs.drawn:
-            noise = f"({noise} + {costs.drawn:.3g} sqrt(n + {costs.unsure:.3g}))"
+        if costs.sampling:
+            noise = f"({noise} + {costs.sampling:.3g} sqrt(n + {costs.uncertain_people:.3g}))"
         return (
             f"{self.steps} steps, each on {who}; to the sum of gradients a person adds {self.bound(unit):.4g} {most}, and "
             f"the noise of each of its entries has deviation {parts[0].noise.scale * step:.4g}; l2={self.l2 or 0.0:.4g}; of n "
             f"people the sum of losses, as clipped, exceeds that of any coefficients w of scaled features by "
-            f"{noise} (|w|**2 + {costs.start:.3g}) + {costs.per_person:.3g} (n + {costs.unsure:.3g}) |w|**2 "
+            f"{noise} (|w|**2 + {costs.offset:.3g}) + {costs.per_person:.3g} (n + {costs.uncertain_people:.3g}) |w|**2 "
             f"+ {costs.fixed:.3g} |w|**2 at most, in expectation"
         )
 
     def costs(self, parts: tuple[Part, ...], unit: Unit) -> Costs:
-        """Return the terms of the error bound (docs/guarantees/learning.md, theorem 5) for the
-        largest clipping norm.
+        """Return the terms of the bound on the excess loss, for the largest clipping norm.
 
-        They grow with that norm. In the body ``p`` is the number of coefficients, ``t`` that of
-        steps, and ``share`` the probability with which a person is drawn.
+        They grow with that norm. ``parts`` are the two releases of a fit: the gradients, and the
+        sizes before them. In the body ``p`` is the number of coefficients, ``t`` that of steps, and
+        ``share`` the probability with which a person is drawn.
         """
-        gradients, first = parts
+        gradients, sizes = parts
         share, p, t = self.rate / EVERYBODY, self.parameters, self.steps
+        # Sums over drawn people are divided by their share, and the noise with them.
         sigma = gradients.noise.scale * gradients.step / share
-        drawn = self.bound(unit) * math.sqrt((1 - share) / share / (3 * t))
-        slow = 4 / (t * (t + 1))
+        # How fast accelerated descent without noise comes near, and the largest curvature that a
+        # person adds to the sum of losses.
+        speed = 4 / (t * (t + 1))
         curve = self.loss.curve * self.limit(unit) * self.design.length**2
         return Costs(
-            sigma * math.sqrt(p / (3 * t)),
-            drawn,
-            2 * (t + 2) / (t + 1),
-            slow * curve,
-            6 * first.noise.scale * first.step,
-            (slow + 0.5) * (self.l2 or 0.0),
+            noise=sigma * math.sqrt(p / (3 * t)),
+            sampling=self.bound(unit) * math.sqrt((1 - share) / share / (3 * t)),
+            offset=2 * (t + 2) / (t + 1),
+            per_person=speed * curve,
+            # Three deviations of the noise, to either side.
+            uncertain_people=6 * sizes.noise.scale * sizes.step,
+            fixed=(speed + 0.5) * (self.l2 or 0.0),
         )
 
     @np.errstate(all="ignore")

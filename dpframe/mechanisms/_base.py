@@ -278,7 +278,8 @@ class Noise(Mechanism):
         intervals.
 
         It is the smaller of two bounds. By Cauchy and Schwarz |w . X| <= |w| sqrt(terms) max |X|,
-        where the union bound gives a quantile of max |X|. The other is that of `spread`.
+        where the union bound gives a quantile of max |X|. The other is Chebyshev's inequality, or a
+        better bound of the law of sums (`spread`).
         """
         if not self.deviation:
             return self.spread(level)

@@ -43,9 +43,8 @@ INT64_SCALE: Final = 2**48
 INT64_VARIANCE: Final = 2**88
 # Inversion by doubles is wasteful above this scale: the low bits are drawn apart.
 _SPLIT_SCALE: Final = 2**24
-# Up to this many draws a python loop is faster than array operations (measured). Draws per array
-# operation: the temporaries stay in the processor's cache (measured). Error allowed to the doubles,
-# relative to the natural size of the quantity (theorem 2 of the guarantee).
+# Error allowed to the doubles, relative to the natural size of the quantity
+# (docs/guarantees/sampling.md, theorem 2).
 _SLACK: Final = 2.0**-42
 # 63-bit uniforms below this are too coarse for the bound above.
 _COARSE: Final = 2**43
@@ -112,9 +111,11 @@ def one_minus_exp_interval(num: int, den: int, bits: int) -> tuple[int, int]:
 def minus_log(x: Reals, bits: int) -> Reals:
     """Return ``-ln(x / 2**bits)`` for an array of positive doubles.
 
-    Basic operations alone make it, so that its error has a proved bound. The binary exponent of x
-    gives a multiple of ln 2, and the mantissa m the series that the comment above explains.
+    Basic operations alone make it, so that its error has a proved bound. Write x as m 2**k with m
+    in [1/2, 1). The exponent k gives a multiple of ln 2. With r = sqrt(1/2), the logarithm of m / r
+    is the series 2 (s + s**3/3 + s**5/5 + ...) of s = (m - r) / (m + r), by Horner's rule.
     """
+    # The bits of a double: the upper ones are the exponent, and the lower ones the mantissa.
     pattern = x.view(np.int64)
     m = (pattern & _MANTISSA | _EXPONENT_OF_HALF << 52).view(np.float64)
     out = (pattern >> 52).astype(np.float64)
@@ -123,7 +124,7 @@ def minus_log(x: Reals, bits: int) -> Reals:
     s = (m - _ROOT_HALF) / (m + _ROOT_HALF)
     square = s * s
     total = square * (2.0 / 17)
-    for coefficient in _SERIES:
+    for coefficient in _SERIES:  # from 2/15 to 2/1
         total += coefficient
         total *= square if coefficient < 2.0 else s
     out -= total
@@ -424,10 +425,11 @@ class _Split(NamedTuple):
         """Prepare a sampler for a scale that is too large for inversion alone. It draws the high
         part of a number by inversion, and its low ``m`` bits by rejection. The rate is num / den;
         ``signed`` makes it two-sided."""
-        m = max(0, den.bit_length() - (_SPLIT_SCALE * num).bit_length())  # the least that may do
+        # The fewest low bits that leave the high part a scale of at most 2**24.
+        m = max(0, den.bit_length() - (_SPLIT_SCALE * num).bit_length())
         while den > _SPLIT_SCALE * num << m:
             m += 1
-        spare = max(64, 8 * -(-(m + 40) // 8)) - m
+        spare = max(64, 8 * -(-(m + 40) // 8)) - m  # so that both together fill whole bytes
         return cls(
             num,
             den,
@@ -464,9 +466,11 @@ class _Split(NamedTuple):
         return size + 1
 
     def block(self, n: int) -> Integers:
-        """Draw at most `n` numbers at once, each from a high part and low bits.
+        """Draw at most `n` numbers at once, each from a high part and `m` low bits.
 
-        Rejected ones are left out, so the array may be shorter than `n`.
+        The high part is drawn by inversion. The low bits are uniform, and a number is kept with
+        probability exp(-low num/den), which a uniform ``v`` decides. Rejected ones are left out, so
+        the array may be shorter than `n`.
         """
         words = _random_words(2 * n)
         words, low_words = words[:n], words[n:]
@@ -475,11 +479,12 @@ class _Split(NamedTuple):
         low = (low_words & np.uint64((1 << self.m) - 1)).astype(np.int64)
         v = low_words >> np.uint64(self.m)
         x = (high << self.m) + low
+        # A large v keeps a number, whatever its low bits. The few others are computed exactly.
         keep = v >= self.doubtful
         for i in (~keep).nonzero()[0]:
             keep[i] = self.survives(int(low[i]), int(v[i]))
         if self.signed:
-            keep &= (x > 0) | ((words & np.uint64(1)) == 0)
+            keep &= (x > 0) | ((words & np.uint64(1)) == 0)  # minus zero is rejected
             x = _with_signs(x, words)
         return x if keep.all() else x[keep]
 
@@ -583,22 +588,22 @@ def _draw_survivors(
 class _TruncatedLaplace(NamedTuple):
     """Discrete Laplace noise within `cut`, by rejection.
 
-    If the cut is a scale or more, `wide` is the noise without a cut. At least 63 % of it is within
-    the cut. Otherwise `wide` is None, and a uniform y within the cut is drawn. It is kept with
+    If the cut is a scale or more, `uncut` is the noise without a cut. At least 63 % of it is within
+    the cut. Otherwise `uncut` is None, and a uniform y within the cut is drawn. It is kept with
     probability ``exp(-|y| num/den)``, at least ``exp(-1)``.
     """
 
     num: int  # the rate is num / den
     den: int
     cut: int
-    wide: _Inversion | _Split | None
+    uncut: _Inversion | _Split | None
     bits: int  # of a uniform place
     python_ints: bool
 
     @classmethod
     def of(cls, num: int, den: int, cut: int) -> _TruncatedLaplace:
-        wide = _laplace(den, num) if cut * num >= den else None
-        return cls(num, den, cut, wide, (2 * cut).bit_length(), cut >= _LIMIT)
+        uncut = _laplace(den, num) if cut * num >= den else None
+        return cls(num, den, cut, uncut, (2 * cut).bit_length(), cut >= _LIMIT)
 
     def survives(self, y: int, v: int) -> bool:
         """Return whether a uniform y within the cut is kept.
@@ -611,13 +616,13 @@ class _TruncatedLaplace(NamedTuple):
     def draw_one(self) -> int:
         """Draw one number within ``cut`` of 0, by rejection.
 
-        With a `wide` law, draw from it until a number lies within the cut. Else draw a uniform
+        With a `uncut` law, draw from it until a number lies within the cut. Else draw a uniform
         number of `bits` bits until it is at most 2 cut; less the cut it is y. Keep y if it
         survives, or begin again.
         """
         while True:
-            if self.wide is not None:
-                y = self.wide.draw_one()
+            if self.uncut is not None:
+                y = self.uncut.draw_one()
                 if abs(y) <= self.cut:
                     return y
                 continue
@@ -630,14 +635,14 @@ class _TruncatedLaplace(NamedTuple):
                     return y
 
     def attempts(self, size: int) -> int:
-        return (2 if self.wide is not None else 4) * size + 8
+        return (2 if self.uncut is not None else 4) * size + 8
 
     def block(self, n: int) -> Integers:
         """Make `n` attempts at once and return the accepted draws."""
-        if self.wide is not None:
-            if self.wide.python_ints:
+        if self.uncut is not None:
+            if self.uncut.python_ints:
                 return np.array([self.draw_one() for _ in range(n)], dtype=np.int64)
-            y = self.wide.block(n)
+            y = self.uncut.block(n)
             return y[np.abs(y) <= self.cut]
         places = _random_words(n) & np.uint64((1 << self.bits) - 1)
         y = places[places <= np.uint64(2 * self.cut)].astype(np.int64) - self.cut

@@ -198,7 +198,7 @@ class GaussianNoise(Noise):
     @classmethod
     def refusal(cls, price: Price) -> str:
         """Say why this price buys no Gaussian noise, and what to write instead."""
-        if price.stake is not None and price.stake.waits:
+        if price.stake is not None and price.stake.gaussian_waits:
             return (
                 "mechanism='gaussian' has to wait: large releases with other noise took more than their part of what "
                 "counts Gaussian noise, and the plain sum that paid them cannot count it. Leave mechanism= out, or ask "

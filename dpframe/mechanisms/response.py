@@ -97,7 +97,9 @@ class Response(Pure):
         reports: Any = np.empty(n, dtype=np.uint8 if self.k <= 2**8 else np.uint16)
         np.subtract(places, 1, out=reports, casting="unsafe")
         blank = places == 0
-        if self.k == 2:  # a uniform report is a false one half the time
+        if self.k == 2:
+            # A coin turns a report around with half the probability of a uniform one, which is
+            # false half the time.
             reports ^= _coins.coins(partial(self.interval, 1), n).view(np.uint8)
         else:
             blank |= _coins.coins(partial(self.interval, self.k), n)
@@ -163,7 +165,7 @@ def points_for(epsilon: Fraction) -> int:
     best, least = 2, math.inf
     for points in range(2, POINTS + 1):
         response = Response(epsilon, points)
-        if response.kept == 0.0:
+        if response.kept == 0.0:  # epsilon is so small that all reports are uniform, in doubles
             return best
         worst = worst_spread(response)
         if worst > least:

@@ -89,16 +89,19 @@ class Threshold(Noise):
         """Return, for each released key, a lower bound on the probability that its noisy count
         passes the threshold.
 
-        ``noisy`` has a column for each released key. The bounds are wrong with probability ``risk``
-        at most. Intervals need them: released counts are too large on average, since a key with
-        unluckily low noise is not released.
+        ``noisy`` has a column for each released key, and a row for each of its noisy integers, such
+        as its number of rows. The bounds are wrong with probability ``risk`` at most. Intervals
+        need them: released counts are too large on average, since a key with unluckily low noise is
+        not released.
 
-        Let y be the noisy count and r the risk. A true count n is ruled out if P[X >= y - n] is
-        less than r P[X >= T - n]. Given that the key is released, the true count is ruled out with
-        probability r at most. The least count that is left is shown least often. The loop finds it
-        by bisection.
+        Let y be the noisy count, X its noise, T the threshold and r the risk. A true count n is
+        ruled out if P[X >= y - n] is less than r P[X >= T - n]. Given that the key is released, the
+        true count is ruled out with probability r at most. The least count that is left is shown
+        least often. The loop finds it by bisection.
         """
         chances = np.zeros(noisy.shape[1:])
+        # A key is shown if it passes any bar: the sum of its first noisy integers is at least a
+        # threshold. So the largest of the chances counts, and the bars share the risk.
         for components, least in self.bars:
             sums = noisy[:components].sum(axis=0).astype(np.float64)
             low, high = np.zeros_like(sums), np.maximum(sums, 1.0)  # nobody's key is never shown
@@ -117,12 +120,14 @@ class Threshold(Noise):
         """Return a mask of the keys that are shown with probability `_SURELY` or more, since their
         noisy counts are far above a threshold.
 
-        ``noisy`` and ``risk`` are those of `bound_chance_of_being_shown`. That slower search is not
-        needed for these keys.
+        ``noisy`` has a column for each released key, and a row for each of its noisy integers. The
+        mask is wrong with probability ``risk`` at most. The slower search of
+        `bound_chance_of_being_shown` is not needed for these keys.
 
-        Let y be the noisy count and r the risk. Choose a with P[X >= a] below r `_SURELY`, and b
-        with P[X >= -b] at least `_SURELY`. If y >= T + a + b, then the true count is more than
-        y - a: all others are ruled out. A count of y - a >= T + b passes with P[X >= -b].
+        Let y be the noisy count, X its noise, T the threshold and r the risk. Choose a with P[X >=
+        a] below r `_SURELY`, and b with P[X >= -b] at least `_SURELY`. If y >= T + a + b, then the
+        true count is more than y - a: all others are ruled out. A count of y - a >= T + b passes
+        with P[X >= -b].
         """
         sure = np.zeros(noisy.shape[1:], dtype=bool)
         # Powers of 2 are near enough: the search gives the same result for a key left to it.
@@ -590,16 +595,20 @@ def gaussian_tail(variance: float, components: int, t: float) -> float:
 def _choose_with_laplace(
     noise: Any, l1: int, per_key: int, components: Sequence[int], keys: int, failure: Fraction
 ) -> Threshold:
-    """Return the mechanism that finds keys with Laplace noise; the parameters are those of
-    `THRESHOLDS`.
+    """Return the mechanism that finds keys with Laplace noise.
 
-    Truncated noise is chosen if the first bar is on one component.
+    A person has at most ``keys`` keys, adds at most ``per_key`` to each, and moves all integers by
+    ``l1`` at most. A bar is a threshold on the sum of the first integers of a key, and
+    ``components`` has their number for each bar. ``failure`` is the probability that a key of one
+    person alone is shown. Truncated noise is chosen if the first bar is on one integer.
     """
     if tuple(components) == (1,):
         return TruncatedThreshold.with_least_cut(l1, l1 / noise.scale, failure)
     if components[0] == 1:
-        moved = l1 // per_key  # of keys
-        return TruncatedVector.with_least_bars(noise.scale, per_key, components, moved, failure)
+        keys_moved = l1 // per_key
+        return TruncatedVector.with_least_bars(
+            noise.scale, per_key, components, keys_moved, failure
+        )
     return LaplaceThreshold.with_least_bars(noise.scale, per_key, components, keys, failure)
 
 

@@ -257,7 +257,7 @@ def test_gaussian_noise_waits_while_the_plain_sum_alone_is_on_promise() -> None:
     price = rule.worth(F("0.1"), state)
     assert price.mu_squared is None
     assert price.stake is not None
-    assert price.stake.waits
+    assert price.stake.gaussian_waits
     assert rule.gaussian(F(1, 10**6), 20, state) is None
     state = play(rule, [(F("0.3"), "laplace"), *[(F("0.1"), "count")] * 20])
     after = rule.worth(F("0.1"), state)

@@ -10,6 +10,7 @@ import io
 import json
 import math
 import pickle
+from typing import ClassVar
 
 import numpy as np
 import pandas as pd
@@ -120,6 +121,25 @@ def test_two_releases_are_narrower_together_than_at_their_corners(p, name, make)
     for ask in (lambda: made.plan, lambda: made.cost):
         with pytest.raises(BadType, match=r"2 releases.*\.plans"):
             ask()
+
+
+def test_two_numbers_take_half_the_risk_each_where_no_law_is_known():
+    class Leaf:
+        levels: ClassVar = []
+
+        def number(self):
+            return 1.0
+
+        def ends(self, level):
+            self.levels.append(level)
+            return 0.0, 2.0
+
+        def is_same(self, other):
+            return self is other
+
+    both = start_from_leaf(Leaf()).append("+", start_from_leaf(Leaf()))
+    assert both._enclose_by_parts(0.9) == (0.0, 4.0)
+    assert Leaf.levels == pytest.approx([0.95, 0.95])
 
 
 def test_one_number_twice_is_one_number(p):

@@ -447,3 +447,64 @@ def test_what_has_no_width_or_no_number_is_written_as_it_is():
     assert nobody.isna().all()
     assert p["t"].mean(epsilon=0.01)._repr_html_().startswith("<b>NaT ± 0 days 01:00:00, noise</b>")
     assert "NaT" not in nobody.dp.table().to_markdown() + nobody.dp.table().to_html()
+
+
+# Files ------------------------------------------------------------------------------------------
+
+
+def test_csv_of_an_answer_has_intervals_and_the_digits_that_the_noise_leaves(p, tmp_path):
+    answer = p.groupby("state").agg(n=("age", "size"), m=("cost", "mean"), epsilon=1)
+    text = answer.dp.to_csv()
+    assert text.split("\n")[0].strip() == "state,measure,value,lower,upper,std_error,flags"
+    assert "Unnamed" not in text
+    read = pd.read_csv(io.StringIO(text))
+    shown = answer.dp.table()
+    assert np.allclose(
+        read["value"], shown["value"], atol=(shown["upper"] - shown["lower"]).max() / 20
+    )
+    means = read[read["measure"] == "m"]
+    assert all(len(f"{x:.12g}".replace(".", "").lstrip("-0")) <= 6 for x in means["value"])
+    answer.dp.to_csv(tmp_path / "n.csv", wide=True)
+    assert (tmp_path / "n.csv").read_text().startswith("state,n,n_lower,n_upper")
+    assert answer.to_csv().startswith("state,n,m")  # pandas' own method writes plain numbers
+
+
+def test_rounding_to_intervals_keeps_labels_dtypes_and_what_has_no_interval(p):
+    table = p.groupby("state").agg(n=("age", "size"), m=("cost", "mean"), epsilon=1).dp.table()
+    rounded = table.round_to_intervals()
+    assert rounded.caption == table.caption
+    assert list(rounded["state"]) == list(table["state"])
+    assert (rounded.dtypes == table.dtypes).all()
+    chosen = p.median("age", epsilon=5).table()
+    assert chosen.round_to_intervals().equals(chosen)
+
+
+def test_markdown_of_an_answer_needs_no_other_package(p, tmp_path):
+    answer = p.groupby("state").size(epsilon=1)
+    text = answer.dp.to_markdown()
+    assert text == answer.dp.table().to_markdown()
+    assert answer.dp.to_markdown(tmp_path / "n.md") is None
+    assert (tmp_path / "n.md").read_text() == text + "\n"
+    assert all(len(line) <= 40 for line in answer.dp.to_markdown(width=40).split("\n"))
+    assert p.count(epsilon=1).to_markdown().startswith("| measure |")
+
+
+def test_excel_gets_intervals_without_a_column_of_row_numbers(p, tmp_path, monkeypatch):
+    written = []
+    monkeypatch.setattr(
+        pd.DataFrame, "to_excel", lambda self, path, **words: written.append((self, words))
+    )
+    answer = p.groupby("state").size(epsilon=1)
+    answer.dp.to_excel(tmp_path / "n.xlsx")
+    answer.dp.to_excel(tmp_path / "n.xlsx", wide=True)
+    assert [words["index"] for _, words in written] == [False, True]
+    assert list(written[0][0].columns)[2:4] == ["value", "lower"]
+
+
+def test_excel_without_its_package_says_what_to_install(p, tmp_path, monkeypatch):
+    def missing(*_, **__):
+        raise ModuleNotFoundError("No module named 'openpyxl'", name="openpyxl")
+
+    monkeypatch.setattr(pd.DataFrame, "to_excel", missing)
+    with pytest.raises(NotOffered, match=r"pip install openpyxl. .dp.to_csv\(\) needs nothing"):
+        p.groupby("state").size(epsilon=1).dp.to_excel(tmp_path / "n.xlsx")

@@ -14,7 +14,7 @@ from dpframe import BadType, BadValue, PrivacyWarning
 from tests.internals import NOISE
 
 # Elsewhere tests do not listen to this warning.
-pytestmark = pytest.mark.filterwarnings("error")
+pytestmark = pytest.mark.filterwarnings("error", "ignore:second budget on a table opened before")
 
 KEYS = {"state": ["CA", "NY", "XX"], "kind": ["a", "b"]}
 BOUNDS = {"age": (0, 100), "delay": (-30, 180), "cost": (0, 5000)}

@@ -199,7 +199,7 @@ class Case(NamedTuple):
     row: Any  # (null, steps above the lower bound, steps from zero, width) to integers
     alone: bool = False  # for replace-one without groups only
     public: bool = False  # for the whole frame only
-    always: bool = False  # for columns that are never null only
+    every_row_has_value: bool = False  # for columns that are never null only
 
 
 def wide(bits: int) -> Any:
@@ -232,11 +232,13 @@ CASES = {
         lambda null, a, v, w: (0 if null else v,),
     ),
     "total, always": Case(
-        lambda x, b, w: Total(x, Grid.for_magnitude(b, MAGNITUDE_BITS, w), always=True),
+        lambda x, b, w: Total(
+            x, Grid.for_magnitude(b, MAGNITUDE_BITS, w), every_row_has_value=True
+        ),
         lambda null, a, v, w: (v,),
         alone=True,
         public=True,
-        always=True,
+        every_row_has_value=True,
     ),
     "simplex 1": Case(
         lambda x, b, w: Simplex(x, VALUE(b), 1, False),
@@ -400,7 +402,7 @@ def statistics_for(
         for name, case in CASES.items()
         if not (case.alone and (layout.levels or unit is ADD))
         and not (case.public and layout.filtered)
-        and not (case.always and STORAGES[layout.storage].null)
+        and not (case.every_row_has_value and STORAGES[layout.storage].null)
     }
 
 

@@ -246,8 +246,13 @@ def question(name: str, df: pd.DataFrame, words: dict[str, Any]) -> tuple[Query,
 
 
 def raw_of(query: Query, df: pd.DataFrame, unit: Unit, engine: str = "pandas") -> list[Any]:
-    found = ENGINES[engine](df).reduce(query, set(make_draft(query, unit, None).primitives), unit)
-    return [s.integers(found) for s in make_draft(query, unit, None).statistics]
+    draft = make_draft(query, unit, None)
+    found = ENGINES[engine](df).reduce(query, set(draft.primitives), unit)
+    raw: list[Any] = []
+    for statistic in draft.statistics:
+        follows = statistic.follows
+        raw.append(statistic.integers_after(found, raw) if follows else statistic.integers(found))
+    return raw
 
 
 class NoNoise:

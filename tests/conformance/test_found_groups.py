@@ -149,7 +149,7 @@ def test_bars_are_the_least_for_one_person_with_all_their_rows_and_groups(
     if hasattr(noise, "lower"):
         assert (components, noise) == (
             [1],
-            noise.for_price(most * groups, noise.rate * most * groups, task.failure),
+            noise.with_least_cut(most * groups, noise.rate * most * groups, task.failure),
         )
     else:
         wide = noise.variance if mechanism == "gaussian" else noise.scale
@@ -216,6 +216,6 @@ def test_a_room_that_forgets_a_limit_is_caught(monkeypatch):
     assert largest() <= plan.parts[0].l1
     real = Roomy.integers
     monkeypatch.setattr(
-        Roomy, "integers", lambda self, r: real(replace(self, most=2 * self.most), r)
+        Roomy, "integers", lambda self, r: real(replace(self, max_rows=2 * self.max_rows), r)
     )
     assert largest() > plan.parts[0].l1

@@ -97,7 +97,7 @@ def test_too_much_room_is_caught(monkeypatch):
     words = {"max_rows": 3, "max_groups": 1}
     real = Roomy.integers
     monkeypatch.setattr(
-        Roomy, "integers", lambda self, r: real(replace(self, most=4 * self.most), r)
+        Roomy, "integers", lambda self, r: real(replace(self, max_rows=4 * self.max_rows), r)
     )
     assert caught("size", **words)
 

@@ -35,13 +35,15 @@ def total(values: list[int], statistic: Total) -> int:
 def test_a_sum_over_rows_that_always_count_moves_by_the_width_at_most(
     values: list[int], other: int, lower: int, width: int
 ) -> None:
-    statistic = Total(X, Grid(Bounds(float(lower), float(lower + width)), 0), always=True)
+    statistic = Total(
+        X, Grid(Bounds(float(lower), float(lower + width)), 0), every_row_has_value=True
+    )
     moved = abs(total(values, statistic) - total([other, *values[1:]], statistic))
     assert moved <= statistic.sensitivity(REPLACE, False).l1
 
 
 def test_the_width_is_reached() -> None:
-    statistic = Total(X, Grid(Bounds(900.0, 1000.0), 0), always=True)
+    statistic = Total(X, Grid(Bounds(900.0, 1000.0), 0), every_row_has_value=True)
     assert total([2000, 950], statistic) - total([0, 950], statistic) == 100
     assert statistic.sensitivity(REPLACE, False) == (100, 100**2)
 

@@ -250,11 +250,11 @@ def test_a_cell_that_was_written_to_behind_pandas_is_nobodys(way, bad, monkeypat
 
 
 def one_group_more(choice: Any) -> Any:
-    return choice._replace(most=choice.most + 1)
+    return choice._replace(max_groups=choice.max_groups + 1)
 
 
 def another_draw(choice: Any) -> Any:
-    return choice._replace(last=choice.last + 1)
+    return choice._replace(last_constant=choice.last_constant + 1)
 
 
 # Changes of the arguments: first, last, shift, placed, powers, choice, limit, sums.

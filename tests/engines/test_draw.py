@@ -183,7 +183,7 @@ def test_a_draw_is_fair(space, key):
 
 
 def test_a_constant_hash_would_be_seen_as_unfair(monkeypatch):
-    monkeypatch.setattr(Draw, "with_multipliers", lambda self, people, m, c: c)
+    monkeypatch.setattr(Draw, "hash_with", lambda self, people, m, c: c)
     one, _ = shares(np.arange(1000), b"k", 10, 3)
     assert set(one) == {0.0, 1.0}
 

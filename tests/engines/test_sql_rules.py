@@ -330,7 +330,7 @@ def test_sums_beyond_64_bits_are_exact():
 def test_groups_of_one_hash_go_by_their_place(make, monkeypatch):
     """If all hashes were equal, those that are listed first would stay, in every engine."""
     df = table(200, 3)
-    monkeypatch.setattr(Draw, "with_multipliers", lambda self, people, m, c: people * 0)
+    monkeypatch.setattr(Draw, "hash_with", lambda self, people, m, c: people * 0)
     engine, numpy = engine_in(make, df), PandasEngine(df, KEY)
     real = engine._database.fetch
     monkeypatch.setattr(

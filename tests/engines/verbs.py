@@ -16,6 +16,7 @@ from importlib.util import find_spec
 from io import StringIO
 from itertools import count
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 import numpy as np
@@ -179,6 +180,11 @@ def _insert(p: Any) -> Any:
     return p["old"].sum(epsilon=E)
 
 
+def _report(p: Any) -> bool:
+    with TemporaryDirectory() as folder:
+        return bool(p.report(f"{folder}/page.md").read_text())
+
+
 def _bars(axes: Any) -> Any:
     """The heights of the bars of a histogram."""
     return np.array([bar.get_height() for bar in np.ravel(axes)[0].patches])
@@ -245,6 +251,7 @@ FRAME: dict[str, Callable[[Any], Any]] = {
     "add_suffix": lambda p: p.add_suffix("_now").mean("age_now", epsilon=E),
     "boxplot": lambda p: _lines(p.boxplot("age", epsilon=E)),
     "card": lambda p: p.card(format="json") != "",
+    "report": _report,
     "dtypes": lambda p: list(p.dtypes.index),
     "eval": lambda p: p.eval("age / 2").mean(epsilon=E),
     "filter": lambda p: p.filter(like="ag").mean("age", epsilon=E),
@@ -365,6 +372,7 @@ COLUMN: dict[str, Callable[[Any], Any]] = {
     "fillna": lambda p: p["age"].fillna(0).mean(epsilon=E),
     "histogram": lambda p: p["age"].histogram(bins=[0, 25, 50, 100], epsilon=E),
     "isin": lambda p: p["state"].isin(["CA"]).sum(epsilon=E),
+    "mode": lambda p: p["state"].mode(epsilon=E).tolist(),
     "map": lambda p: p["state"].map({"CA": 1.0, "NY": 2.0, "TX": 3.0}).mean(epsilon=E, bounds=(0, 3)),
     "name": lambda p: p["age"].name,
     "randomize": _replace(lambda p: _randomized(p, column=True)),
@@ -385,6 +393,8 @@ GROUPS: dict[str, Callable[[Any], Any]] = {
     "cov": lambda p: p.groupby("state")[["age", "visits"]].cov(epsilon=E) / 10,
     "describe": lambda p: p.groupby("state")["age"].describe(epsilon=E) / COARSE,
     "explain": lambda p: p.groupby("state").explain.size(epsilon=E).scale,
+    "hist": lambda p: [_bars(one) for one in p.groupby("state").hist("age", bins=[0, 25, 50, 100], epsilon=E)],
+    "histogram": lambda p: p.groupby("state")["age"].histogram([0, 25, 50, 100], epsilon=E),
     "size": lambda p: p.groupby(["state", "flag"]).size(epsilon=E),
     "value_counts": lambda p: p.groupby("state").value_counts("flag", epsilon=E),
 }  # fmt: skip
@@ -547,7 +557,7 @@ NOTHING = {  # is read
             "open",
         )
     ),
-    *("p.card", "p.groupby(...).explain"),
+    *("p.card", "p.report", "p.groupby(...).explain"),
     *(
         f"p.{name}"
         for name in ("dtypes", "head", "info", "keys", "ndim", "sample", "shape", "tail")

@@ -10,6 +10,7 @@ import pandas as pd
 import pytest
 
 from dpframe._frame.completion import let_complete
+from dpframe._frame.frame import UNLISTED, PrivateFrame
 from dpframe.datasets import BOUNDS, KEYS, visits
 
 
@@ -55,9 +56,49 @@ def public(thing):
 )
 def test_what_is_completed_is_what_is_offered(shell, text):
     thing = eval(text, dict(shell.user_ns))
-    expected = public(thing) | public(type(thing))  # IPython adds those of the class
+    expected = public(thing)
+    if not isinstance(thing, PrivateFrame):  # IPython adds those of the class
+        expected |= public(type(thing))
     assert len(expected) > 3
     assert completed(shell, f"{text}.") == expected
+
+
+def test_verbs_that_completion_leaves_out_are_callable(shell):
+    p = shell.user_ns["p"]
+    assert not UNLISTED & public(p)
+    assert {"mean", "groupby", "abs", "age", "isna"} <= public(p)
+    assert all(hasattr(p, name) for name in UNLISTED)
+    assert list(p[["age"]].add(1).eq(3).columns) == ["age"]
+    assert len(public(p)) < 110
+
+
+@pytest.mark.parametrize(
+    ("line", "shown"),
+    [
+        ("p.count", "p.count is a method. Write p.count(...), or help(p.count)."),
+        (
+            "p['age'].mean",
+            "p['age'].mean is a method. Write p['age'].mean(...), or help(p['age'].mean).",
+        ),
+        ("g.size", "size of groups is a method. Write p.groupby(...).size(...)."),
+        ("pd.Index([7]).max", "<bound method"),
+    ],
+)
+def test_a_verb_without_parentheses_is_shown_in_one_line(line, shown):
+    interactive = pytest.importorskip(
+        "IPython.core.interactiveshell", reason="IPython comes with ipykernel"
+    )
+    one = interactive.InteractiveShell.instance()
+    try:
+        p = visits(50).dp.open(epsilon=1, bounds=BOUNDS, keys=KEYS)
+        let_complete()
+        names = {"p": p, "g": p.groupby("state")}
+        data, _ = one.display_formatter.format(eval(line, {"pd": pd, **names}))
+        assert data["text/plain"].startswith(shown)
+        assert "\n" not in data["text/plain"]
+        assert p.budget.spent == 0
+    finally:
+        type(one).clear_instance()
 
 
 def test_a_question_is_not_asked_for_completion(shell):

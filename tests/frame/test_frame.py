@@ -151,7 +151,7 @@ def test_an_expression_is_read_once_and_anew_where_something_else_decides():
     assert condition(q, "t < 'now'") != early
     for n in range(200):
         assert str(condition(q, f"a > {n}")) == f"a > {n}"
-    assert len(q._selection.read) < 100
+    assert len(q._selection.parsed_texts) < 100
 
 
 def test_filters_add_up(df, p):

@@ -287,9 +287,11 @@ def test_functions_of_pandas_are_answered_or_told_what_to_write(p):
     )
     told = {
         "pd.concat": lambda: pd.concat([p, p]),
-        "p['x'].quantile": lambda: pd.qcut(p["age"], 4),
+        "pd.cut(p['age'], sorted({0, *p['age'].quantile([0.25, 0.5, 0.75]), 110}))": lambda: (
+            pd.qcut(p["age"], 4)
+        ),
         "p.pivot_table": lambda: pd.pivot(p, columns="sex", index="state", values="age"),
-        "pd.cut(p['x']": lambda: pd.cut(p, [0, 50]),
+        "pd.cut(p['age']": lambda: pd.cut(p, [0, 50]),
         "p.count()": lambda: len(p),
     }
     for line, ask in told.items():

@@ -77,3 +77,34 @@ def test_a_batch_gives_the_counts_after_its_block(df, p):
         counts, edges = np.histogram(batch["age"], bins=2)
         batch.count()
     assert counts.answer.tolist() == np.histogram(df["age"], bins=edges)[0].tolist()
+
+
+LINES = {
+    "histogram2d": (
+        lambda p: np.histogram2d(p["age"], p["days"]),
+        "p.groupby([p['age'].cut([0.0, 55.0, 110.0]), p['days'].cut([0.0, 30.0, 60.0])])"
+        ".size().unstack()",
+    ),
+    "corrcoef": (lambda p: np.corrcoef(p["age"], p["days"]), "p[['age', 'days']].corr()"),
+    "cov": (lambda p: np.cov(p["age"], p["days"]), "p[['age', 'days']].cov()"),
+    "corrwith": (lambda p: p.corrwith(p["age"]), "p[['age', 'days']].corr()['age']"),
+}
+
+
+@pytest.mark.parametrize("name", LINES)
+def test_functions_of_two_columns_are_refused_with_a_line_that_runs(df, name):
+    p = df.assign(days=df["age"] % 60).dp.open(
+        1000, bounds={"age": (0, 110), "days": (0, 60)}, because="a test"
+    )
+    ask, line = LINES[name]
+    left = p.budget
+    with pytest.raises(NotOffered) as refused:
+        ask(p)
+    assert str(refused.value).endswith(f" {line}.")
+    assert p.budget == left
+    assert eval(line, {"p": p}).notna().any(axis=None)
+
+
+def test_a_density_is_refused_with_the_name_of_the_column(p):
+    with pytest.raises(NotOffered, match=r"np\.histogram\(p\['age'\], bins\)"):
+        np.histogram(p["age"], 2, density=True)

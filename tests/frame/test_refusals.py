@@ -110,7 +110,7 @@ ACROSS = {
     "plot": (lambda p: p.plot.bar(), "plot.hist"),
     "corr of a column": (lambda p: p["age"].corr(p["cost"], method="spearman"), "ranks"),
     "a function in agg": (
-        lambda p: p.groupby("smoker").agg(m=("age", lambda x: x.max())),
+        lambda p: p.groupby("smoker").agg(m=("age", lambda x: x.max() - 1)),
         "function",
     ),
     "kurtosis": (lambda p: p["age"].kurtosis(), "no price rule"),

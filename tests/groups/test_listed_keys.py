@@ -180,7 +180,7 @@ WRONG_TUPLES = {
     "twice": ([("CA", "F"), ("CA", "F")], dpframe.BadValue, "twice"),
     "too short": ([("CA", "F"), ("CA",)], dpframe.BadValue, "one key for each of 'state', 'sex'"),
     "too long": ([("CA", "F", 1)], dpframe.BadValue, "one key for each"),
-    "another dtype": ([("CA", 3)], dpframe.BadType, "a key of 'sex' is a int"),
+    "another dtype": ([("CA", 3)], dpframe.BadType, "a key of 'sex' is an int"),
     "unhashable": ([("CA", ["F"])], dpframe.BadType, "hashable"),
     "a set": ({("CA", "F")}, dpframe.BadType, "ordered list"),
     "levels": (pd.MultiIndex.from_tuples([("CA", "F", 1)]), dpframe.BadValue, "one key for each"),

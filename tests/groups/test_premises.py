@@ -75,7 +75,7 @@ def test_steps_carry_and_lose_what_the_page_says(step):
 def test_nothing_is_proven_unless_it_is_said():
     assert not UNPROVEN.everyone
     assert not UNPROVEN.whole
-    assert UNPROVEN.most is None
+    assert UNPROVEN.max_rows is None
     assert UNPROVEN.order == "others"
     assert not UNPROVEN.names.match(UNPROVEN.names)
 

@@ -315,7 +315,9 @@ def test_nothing_found_is_an_empty_answer(ask):
     assert len(p.ledger) == 1
 
 
-@pytest.mark.filterwarnings("error::dpframe.PrivacyWarning")
+@pytest.mark.filterwarnings(
+    "error::dpframe.PrivacyWarning", "ignore:second budget on a table opened before"
+)
 @pytest.mark.parametrize(
     "ask",
     [

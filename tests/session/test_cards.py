@@ -223,7 +223,7 @@ REFUSED = {
     "[columns.'home state']\nbounds = [0, 1]\n": (2, "of kind text"),
     "[columns.'home state']\nkeys = 'CA'\n": (2, "keys are a list"),
     "[columns.'home state']\nkeys = ['CA', 'CA']\n": (2, "not distinct"),
-    "[columns.'home state']\nkeys = ['CA', 1]\n": (2, "is a int"),
+    "[columns.'home state']\nkeys = ['CA', 1]\n": (2, "is an int"),
     "[columns.'home state']\nkeys = ['CA', {nul = true}]\n": (2, "a key is a text"),
     "[columns.age]\nkeys = {range = [0, 9, 0]}\n": (2, "steps other than 0"),
     "[columns.age]\nkeys = {range = 9}\n": (2, "as in Python"),

@@ -167,12 +167,14 @@ def test_refused_extension_leaves_the_budget_as_it_was():
     assert p.budget.spent == 0.2
 
 
-@pytest.mark.filterwarnings("error::dpframe.PrivacyWarning")
+@pytest.mark.filterwarnings(
+    "error::dpframe.PrivacyWarning", "ignore:second budget on a table opened before"
+)
 def test_noise_that_was_bought_beside_the_record_is_warned_of():
     p = make_frame().dp.open(10, **TERMS)
     with pytest.warns(dpframe.PrivacyWarning, match="noise"):
         p.agg(c=("cost", "mean"), epsilon=1e-3)
-    p._session.base.noise_warning.given = False  # as in another session of the ledger
+    p._session.base.noise_warning.was_given = False  # as in another session of the ledger
     with pytest.warns(dpframe.PrivacyWarning, match="noise"):
         p.agg(c=("cost", "mean"), a=("age", "mean"), epsilon=1e-3)
     p.agg(c=("cost", "mean"), a=("age", "mean"), epsilon=1e-3)  # from the record, and said before

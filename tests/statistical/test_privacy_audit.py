@@ -141,6 +141,7 @@ RELEASES: dict[str, AnswerMode] = {
     "groupby agg, squares": lambda p, **w: p.groupby("g").agg(**WIDE_SPEC, **w),
     "groupby agg, cubes": lambda p, **w: p.groupby("g").agg(**CUBES_SPEC, **w),
     "groupby value_counts": lambda p, **w: p.groupby("g")["b"].value_counts(**w),
+    "groupby histogram": lambda p, **w: p.groupby("g")["x"].histogram([-2, 0, 2, 4, 6], **w),
     "groupby cov": lambda p, **w: p.groupby("g")[["x", "k"]].cov(**w),
     "agg": lambda p, **w: p[["x", "k"]].agg(["mean", "sum"], **w),
     "cov": lambda p, **w: p[["x", "k"]].cov(**w),

@@ -25,7 +25,7 @@ from dpframe._expr._ranges import Interval, outward
 from dpframe._expr.catalogue.ops import OPS, Arg, Call, Op, call, call_function, list_ops, register
 from dpframe._expr.catalogue.texts import TEXTS
 from dpframe._types import Values
-from dpframe._validate import among
+from dpframe._validate import among, flag
 
 _Array = Any  # of numpy's times or durations, or of integers
 _SECOND = 10**9  # in nanoseconds
@@ -478,11 +478,12 @@ def same_moment(x: Expr) -> Expr:
     return x
 
 
-def _as_unit(x: Expr, unit: str) -> Expr:
+def _as_unit(x: Expr, unit: str, round_ok: bool = True) -> Expr:
     """Return the time itself, after a check of the unit.
 
-    A moment is the same in every unit.
+    A moment is the same in every unit, so nothing is rounded.
     """
+    flag(round_ok, "round_ok")
     if not among(unit, tuple(PER_SECOND)):
         raise BadValue(f".dt.as_unit has the units {', '.join(PER_SECOND)}, not {unit!r}.")
     return x

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from inspect import signature
-from typing import Any
+from typing import Any, NoReturn
 
 import numpy as np
 import pandas as pd
@@ -19,10 +19,17 @@ from dpframe._frame.selection import (
     BoundColumn,
     expression_of,
     frame_of_column,
+    name_of,
     selection_of,
     with_expression,
 )
-from dpframe._frame.tracked import Tracked, with_selection
+from dpframe._frame.tracked import (
+    Tracked,
+    refuse_bin_count,
+    use_own_names,
+    with_selection,
+    write_source,
+)
 from dpframe._types import Arguments
 
 
@@ -56,9 +63,25 @@ def _cut(
         first = _expr.constant(edges[0])
         x = x.where(with_expression(x, _expr.compare(">=", expression_of(x), first)))
         edges = [first.value - 10.0 ** -_check_digits(precision), *edges[1:]]
+    if isinstance(bins, int | np.integer) and not isinstance(bins, bool):
+        refuse_bin_count(selection_of(frame_of_column(x)), expression_of(x), int(bins))
     if labels is False:
         labels = range(len(_expr.listed(edges, "cut")) - 1) if not isinstance(edges, int) else None
     return with_expression(x, _expr.cut(expression_of(x), edges, labels, right))
+
+
+def _qcut(x: Any, q: Any, *args: object, **words: object) -> NoReturn:
+    """Refuse edges with as many people on either side, which are a release; say how to ask it."""
+    selection, expr = selection_of(frame_of_column(x)), expression_of(x)
+    known = expr.bounds(selection.schema.bounds) if expr.kind == "number" else None
+    low, high = ("lower", "upper") if known is None else (f"{known[0]:g}", f"{known[1]:g}")
+    whole = type(q) is int and 1 < q <= _MOST_QUANTILES
+    levels = [round(i / q, 4) for i in range(1, q)] if whole else [0.25, 0.5, 0.75]
+    source = write_source(selection, expr)
+    raise Refused(
+        "edges with as many people on either side are a release, which is asked first: "
+        f"pd.cut({source}, sorted({{{low}, *{source}.quantile({levels}), {high}}}))."
+    )
 
 
 def _check_digits(precision: object) -> int:
@@ -168,12 +191,17 @@ def _make_frame_function(name: str) -> Callable[..., Any]:
 def _make_refusal(advice: str) -> Callable[..., Any]:
     """Return a function that refuses with an advice."""
 
-    def refuse(given: object, *args: object, **words: object) -> Any:
-        raise Refused(advice)
+    def refuse(given: Any, *args: object, **words: object) -> Any:
+        first = given[0] if isinstance(given, list | tuple) else given
+        if isinstance(first, BoundColumn):
+            of, asked = selection_of(frame_of_column(first)), name_of(first)
+            raise Refused(use_own_names(advice, of, asked))
+        raise Refused(use_own_names(advice, selection_of(first)))
 
     return refuse
 
 
+_MOST_QUANTILES = 20  # that a message lists
 # Functions of tracked columns. Those in `OF_FRAMES` take tracked frames too.
 PANDAS_FUNCTIONS: dict[str, Callable[..., Any]] = {
     "cut": _cut,
@@ -189,9 +217,17 @@ PANDAS_FUNCTIONS: dict[str, Callable[..., Any]] = {
         "no function makes a duration of a number here. Compare and add numbers: (p['t2'] - "
         "p['t1']).dt.days + p['days']."
     ),
-    "qcut": _make_refusal(
-        "edges with as many people on either side are a release: edges = p['x'].quantile([0, 0.25, "
-        "0.5, 0.75, 1]), then p['x'].cut(list(edges))."
+    "qcut": _qcut,
+    "merge_asof": _make_refusal(
+        "pd.merge_asof finds the nearest row of a table. A public table is merged by equal keys, "
+        "p.merge(table, on='x'); to "
+        "meet ranges, cut the column at the table's own edges first: p.assign(band=p['x'].cut([0, "
+        "10, 20]))."
+    ),
+    "merge_ordered": _make_refusal(
+        "pd.merge_ordered sorts rows, which have no order here. A public table is merged by equal "
+        "keys: "
+        "p.merge(table, on='x')."
     ),
     "factorize": _make_refusal(
         "it numbers values in the order of rows. With declared keys: p['x'].map({'a': 0, 'b': 1}); "
@@ -206,6 +242,7 @@ PANDAS_FUNCTIONS: dict[str, Callable[..., Any]] = {
         "it copies cells of people. Write p.pivot_table('x', 'a', 'b', aggfunc='mean'): a release."
     ),
 }
+_OF_KEYS = ("crosstab", "factorize", "get_dummies", "unique")  # what goes by listed values
 OF_FRAMES = {
     "merge",
     "melt",
@@ -216,6 +253,8 @@ OF_FRAMES = {
     "notnull",
     "concat",
     "pivot",
+    "merge_asof",
+    "merge_ordered",
 }
 
 
@@ -228,8 +267,13 @@ def call_pandas_function(
     `dpframe._pandas` call.
     """
     if isinstance(first, Tracked) and name not in OF_FRAMES:
+        column = "k" if name in _OF_KEYS else "x"
         raise Refused(
-            f"pd.{name} takes one column here, such as pd.{name}(p['x'], ...): a frame has many."
+            use_own_names(
+                f"pd.{name} takes one column here, such as pd.{name}(p['{column}'], ...): a frame "
+                "has many.",
+                selection_of(first),
+            )
         )
     own = PANDAS_FUNCTIONS[name]
     lead = next(iter(signature(getattr(pd, name)).parameters))

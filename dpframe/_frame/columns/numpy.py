@@ -9,20 +9,26 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from functools import partial
-from typing import Any
+from typing import Any, NoReturn
 
 import numpy as np
 import pandas as pd
 
 from dpframe import _expr, _validate
-from dpframe._errors import BadType, NotOffered, Refused
+from dpframe._errors import BadType, NotOffered, Refused, with_article
 from dpframe._expr import Expr
 from dpframe._frame.columns.operators import OPERATOR_UFUNCS
-from dpframe._frame.selection import frame_of_column, with_expression
-from dpframe._frame.tracked import read_expression
+from dpframe._frame.selection import (
+    BoundColumn,
+    expression_of,
+    frame_of_column,
+    name_of,
+    selection_of,
+    with_expression,
+)
+from dpframe._frame.tracked import read_expression, refuse_use
 from dpframe._frame.verbs import summaries
 from dpframe._plans.aggregates import list_numpy_names
-from dpframe._refusals import refuse
 from dpframe._types import Arguments
 
 
@@ -49,6 +55,11 @@ _OPERATORS: dict[str, Callable[..., Expr]] = {
 }
 
 
+def _refuse_array(lead: BoundColumn) -> NoReturn:
+    """Refuse to make an array of a tracked column, in the names of its frame."""
+    refuse_use("__array__", selection_of(frame_of_column(lead)), name_of(lead))
+
+
 def find_ufunc(label: str) -> Callable[..., Expr] | None:
     """Return what a ufunc of numpy makes of expressions, by its name; None if it is not offered."""
     if f"np.{label}" in _expr.OPS:
@@ -62,7 +73,7 @@ def list_ufuncs() -> list[str]:
 
 
 def apply_ufunc(
-    taken: object, ufunc: Any, method: str, inputs: Arguments, options: dict[str, Any]
+    taken: Any, ufunc: Any, method: str, inputs: Arguments, options: dict[str, Any]
 ) -> Any:
     """Return the column that a ufunc of numpy makes of tracked columns and constants.
 
@@ -71,7 +82,7 @@ def apply_ufunc(
     """
     make = find_ufunc(ufunc.__name__)
     if make is None or method != "__call__" or options:
-        refuse("__array__")
+        _refuse_array(taken)
     return _make_column(inputs, lambda given: make(*given), taken)
 
 
@@ -87,7 +98,8 @@ def _scalar(value: object) -> Any:
         return value[()]
     if isinstance(value, np.ndarray | pd.Series | pd.Index | pd.DataFrame | list):
         raise Refused(
-            f"a {type(value).__name__} beside a tracked column may hold rows of people. Take "
+            f"{with_article(type(value).__name__)} beside a tracked column may hold rows of "
+            "people. Take "
             "tracked columns of one frame and "
             "constants; a number about people is a release first: p.mean('x')."
         )
@@ -147,14 +159,14 @@ def _find_side(frame: Any, value: Any) -> Expr:
 def _clip(lead: Any, a: Any, a_min: Any = None, a_max: Any = None, **ends: Any) -> Any:
     low, high = ends.pop("min", a_min), ends.pop("max", a_max)
     if ends or a is not lead:
-        refuse("__array__")
+        _refuse_array(lead)
     return lead.clip(low, high)
 
 
 def _ask_release(name: str, **defaults: object) -> Callable[..., Any]:
     """Return a function across rows, which asks a column for a release."""
 
-    def release(lead: object, a: object, *args: object, **options: object) -> Any:
+    def release(lead: Any, a: object, *args: object, **options: object) -> Any:
         """Ask the column ``a`` for the release called ``name``, with the arguments of numpy's
         function.
 
@@ -164,7 +176,7 @@ def _ask_release(name: str, **defaults: object) -> Callable[..., Any]:
         if a is not lead or any(
             v is not None for k, v in options.items() if k in ("axis", "dtype", "out")
         ):
-            refuse("__array__")
+            _refuse_array(lead)
         given = {k: v for k, v in options.items() if k not in ("axis", "dtype", "out")}
         return getattr(a, name)(*args, **{**defaults, **given})
 
@@ -173,7 +185,7 @@ def _ask_release(name: str, **defaults: object) -> Callable[..., Any]:
 
 def _percentile(lead: Any, a: Any, q: Any, **options: Any) -> Any:
     if a is not lead or options:
-        refuse("__array__")
+        _refuse_array(lead)
     return lead.quantile([one / 100 for one in q] if isinstance(q, list | tuple) else q / 100)
 
 
@@ -185,16 +197,57 @@ def _histogram(
     ``lead`` is the tracked column that numpy found among the arguments, and must be ``a`` itself.
     """
     if a is not lead:
-        refuse("__array__")
+        _refuse_array(lead)
     if weights is not None:
         raise NotOffered("np.histogram of a tracked column has no weights=: each row counts once.")
     if _validate.flag(False if density is None else density, "density"):
         raise NotOffered(
             "np.histogram of a tracked column counts. For a density ask counts, edges = "
-            "np.histogram(p['x'], bins), and then "
+            f"np.histogram(p[{_name(a, 'x')}], bins), and then "
             "counts / counts.sum() / np.diff(edges)."
         )
     return summaries.histogram_arrays(frame_of_column(a), a, bins, range)
+
+
+def _name(column: object, otherwise: str) -> str:
+    """Return the name of a tracked column as it is written, or ``otherwise`` if it has no name."""
+    named = column if isinstance(column, BoundColumn) else None
+    name = None if named is None else name_of(named)
+    return repr(otherwise if name is None else name)
+
+
+def _histogram_of_two(lead: object, x: object, y: object, *args: object, **words: object) -> Any:
+    """Refuse ``np.histogram2d``, with the line that counts two columns in bands."""
+    bands = f"p[{_name(x, 'x')}].cut({_edges(x)}), p[{_name(y, 'y')}].cut({_edges(y)})"
+    raise NotOffered(
+        "np.histogram2d of tracked columns is not offered. Count in bands with public edges: "
+        f"p.groupby([{bands}]).size().unstack()."
+    )
+
+
+def _edges(column: object) -> list[float]:
+    """Return public edges of two bands of a column: its bounds and their middle, if declared."""
+    ends = None
+    if isinstance(column, BoundColumn):
+        ends = expression_of(column).bounds(selection_of(frame_of_column(column)).schema.bounds)
+    low, high = (0, 2) if ends is None else ends
+    return [low, (low + high) / 2, high]
+
+
+def _refuse_matrix(function: str, verb: str) -> Callable[..., Any]:
+    """Return a function that refuses ``np.cov`` or ``np.corrcoef``, with the line of the verb."""
+
+    def refuse_matrix(lead: object, x: object, y: object = None, *args: object, **o: object) -> Any:
+        """Refuse the matrix of two columns, by their names."""
+        if y is None:
+            raise NotOffered(f"np.{function} of tracked columns takes two of them.")
+        names = f"{_name(x, 'x')}, {_name(y, 'y')}"
+        raise NotOffered(
+            f"np.{function} of tracked columns is not offered. Ask the frame, and then take "
+            f".to_numpy() of it: p[[{names}]].{verb}()."
+        )
+
+    return refuse_matrix
 
 
 def _round_column(lead: object, a: Any, decimals: int = 0) -> Any:
@@ -218,6 +271,9 @@ _FUNCTIONS: dict[str, Callable[..., Any]] = {
     "percentile": _percentile,
     "unique": _ask_release("unique"),
     "histogram": _histogram,
+    "histogram2d": _histogram_of_two,
+    "corrcoef": _refuse_matrix("corrcoef", "corr"),
+    "cov": _refuse_matrix("cov", "cov"),
 }
 
 
@@ -225,14 +281,14 @@ def _ask_close(lead: object, a: Any, b: Any, rtol: float, atol: float) -> Any:
     return np.less_equal(abs(a - b), atol + rtol * abs(b))
 
 
-def call_numpy(lead: object, function: Any, args: Arguments, words: dict[str, Any]) -> Any:
+def call_numpy(lead: Any, function: Any, args: Arguments, words: dict[str, Any]) -> Any:
     """Call a function of numpy with tracked columns: an expression, a release, or a refusal.
 
     ``lead`` is the tracked column that numpy found among the arguments.
     """
     make = _FUNCTIONS.get(function.__name__)
     if make is None:
-        refuse("__array__")
+        _refuse_array(lead)
     try:
         return make(lead, *args, **words)
     except TypeError as error:

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Mapping
-from difflib import get_close_matches
 from functools import partial
 from typing import TYPE_CHECKING, Any, NoReturn
 
 from dpframe import _expr, _validate
 from dpframe._cells.codec import index_of
-from dpframe._errors import BadType, BadValue, NotOffered, did_you_mean
+from dpframe._errors import BadType, BadValue, NotOffered, did_you_mean, find_close_name
 from dpframe._expr import Expr, Kind
 from dpframe._frame.selection import (
     BoundColumn,
@@ -55,7 +54,7 @@ class Parts(Unprinted, ABC):
                 f"{self._accessor} needs {self._of}, and {expr} ({expr.kind}) is not one.{step}"
             )
         if name not in self._names():
-            close = get_close_matches(name, dir(self), n=1)
+            close = find_close_name(name, dir(self))
             raise NotOffered(
                 f"{self._accessor}.{name} is not "
                 f"offered.{did_you_mean(name, dir(self)) if close else ''} "

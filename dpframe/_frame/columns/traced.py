@@ -21,7 +21,7 @@ import numpy as np
 import pandas as pd
 
 from dpframe import _expr
-from dpframe._errors import BadType, DPError, Refused
+from dpframe._errors import BadType, DPError, Refused, with_article
 from dpframe._expr import Expr
 from dpframe._frame.columns.numpy import find_ufunc
 from dpframe._frame.columns.operators import OPERATORS, OperatorMethods
@@ -272,7 +272,8 @@ def _call(function: Callable[..., Any], value: TracedValue, args: Arguments, wor
         raise Refused(f"the function prints, which it does once and not for each row. {_ADVICE}")
     if isinstance(result, list | tuple | dict | set | np.ndarray | pd.Series | pd.DataFrame):
         raise BadType(
-            f"the function gives a {type(result).__name__}, and a cell holds one value. {_ADVICE}"
+            f"the function gives {with_article(type(result).__name__)}, and a cell holds one "
+            f"value. {_ADVICE}"
         )
     return _build_expression(result)
 

@@ -204,7 +204,10 @@ def _declare_keys(groups: Any, levels: Listed) -> Any:
     ``levels`` are the columns with their keys. The ledger keeps the declaration.
     """
     session = session_of_frame(groups)
-    known = {keys.token for keys in (*(k for _, k in session.terms.keys), *session.found.values())}
+    known = {
+        keys.token
+        for keys in (*(k for _, k in session.terms.keys), *session.keys_by_question.values())
+    }
     words = [
         Word("keys", f"{label!r}: {describe(keys.to_json())}", "groups")
         for label, keys in levels

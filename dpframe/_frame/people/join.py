@@ -234,7 +234,7 @@ def _limit_side(frame: Tracked, names: list[Hashable]) -> Side:
     """
     selection, session = selection_of(frame), session_of_frame(frame)
     premises = selection.premises
-    most = least_of(premises.most, session.unit.rows)
+    most = least_of(premises.max_rows, session.unit.rows)
     if most is None:
         raise BadValue(
             "a person may have many rows here, and for a merge max_rows= of both tables must be "
@@ -242,7 +242,7 @@ def _limit_side(frame: Tracked, names: list[Hashable]) -> Side:
             f"{_advise_fewer_rows(frame)}"
         )
     where = selection.where
-    if premises.most is None or premises.most > most:
+    if premises.max_rows is None or premises.max_rows > most:
         order = premises.sorts if premises.order == "own" else _sort_by_all(frame)
         place = within("cumcount", None, session.unit.people, where, order, (True,))
         where = _expr.compare("<", place, _expr.constant(most))

@@ -39,7 +39,7 @@ def build_within(
         order = _find_own_order(selection, how)
     elif known.adds and selection.premises.order != "own" and x is not None:
         order = (Key(x),)  # in another order the last digits could depend on other people
-    rows = least_of(unit.rows, selection.premises.most)
+    rows = least_of(unit.rows, selection.premises.max_rows)
     return within(how, x, unit.people, selection.where, order, args, rows, by)
 
 

@@ -26,7 +26,7 @@ from dpframe._frame.selection import (
     session_of_frame,
 )
 from dpframe._frame.signatures import verb
-from dpframe._frame.tracked import Tracked
+from dpframe._frame.tracked import Tracked, use_own_names
 from dpframe._frame.verbs.groupings import groupby
 from dpframe._frame.verbs.measure import ask_outputs
 from dpframe._frame.verbs.steps import dropna
@@ -49,6 +49,15 @@ class Tests(Unprinted):
 
     def __init__(self, frame: Tracked):
         self._frame = frame
+
+    def __repr__(self) -> str:
+        """Show the tests that there are, and a line in the names of the frame."""
+        return use_own_names(
+            "tests of hypotheses, each for a price: .means(column, by), .shares(condition, by), "
+            ".independence(a, b) and "
+            ".correlation(a, b), such as p.test.means('x', by='group')",
+            selection_of(self._frame),
+        )
 
     @verb
     def means(

@@ -153,7 +153,7 @@ class Texts:
 class Times:
     """The parts of a time, and those of a duration."""
 
-    def as_unit(self, unit: str) -> PrivateColumn:
+    def as_unit(self, unit: str, round_ok: bool = True) -> PrivateColumn:
         """Return the same moment: the unit that it is kept in changes nothing here."""
     def ceil(
         self,

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Mapping, Sequence
-from difflib import get_close_matches
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 import pandas as pd
 
-from dpframe._errors import BadType, BadValue, did_you_mean
+from dpframe._errors import BadType, BadValue, did_you_mean, find_close_name
 from dpframe._frame.selection import BoundsLike
 from dpframe._frame.signatures import verb
 from dpframe._plans.aggregates import AGGREGATES, find_named_function, list_agg_names
@@ -75,7 +74,9 @@ def read_aggregate(value: object, also: Sequence[str] = ()) -> str:
     to allow.
     """
     if callable(value):
-        value = find_named_function(value) or value
+        value = find_named_function(value) or _trace_aggregate(value) or value
+    if value == "mode" and "argmax" in also:
+        return "argmax"
     if not isinstance(value, str):
         raise BadType(
             "an aggregate is a name such as 'mean' or 'q90', or a list of names; not a function, "
@@ -86,12 +87,56 @@ def read_aggregate(value: object, also: Sequence[str] = ()) -> str:
     kind = AGGREGATES.get(value)
     if (kind is None or not kind.named_in_agg) and find_level(value) is None and value not in also:
         names = [*list_agg_names(), *also]
-        close = did_you_mean(value, names) if get_close_matches(value, names, n=1) else ""
+        close = did_you_mean(value, names) if find_close_name(value, names) else ""
         raise BadValue(
             f"no private aggregate {value!r}{_INSTEAD.get(value, '.' + close)} "
             f"There are: {', '.join(names)}, and quantiles such as 'q90'."
         )
     return value
+
+
+class _NamedAggregate:
+    """The answer of an aggregate in a function that is traced: it has a name and no value.
+
+    Of the most common values the first one may be taken, as of ``s.mode()[0]``.
+    """
+
+    def __init__(self, name: str):
+        self.name = name
+
+    @property
+    def iloc(self) -> _NamedAggregate:
+        """The same; its first entry may be taken."""
+        return self
+
+    def __getitem__(self, place: object) -> _NamedAggregate:
+        """Return the same for the first place of a mode."""
+        if self.name != "mode" or type(place) is not int or place != 0:
+            raise BadType("only the first of the most common values may be taken.")
+        return _NamedAggregate("argmax")
+
+
+class _TracedColumn:
+    """The stand-in for a column in a function that is given to `agg`. It has no data."""
+
+    def __getattr__(self, name: str) -> Callable[[], _NamedAggregate]:
+        """Return a function without arguments that stands for the aggregate of this name."""
+        if name != "mode" and name not in list_agg_names():
+            raise AttributeError(name)
+        return lambda: _NamedAggregate(name)
+
+
+def _trace_aggregate(function: Callable[..., object]) -> str | None:
+    """Return the aggregate that a function asks of a column, or None if it does anything else.
+
+    The function is called with a stand-in that has no data. So ``lambda s: s.mean()`` is "mean",
+    and ``lambda s: s.mode()[0]`` is "argmax".
+    """
+    try:
+        found = function(_TracedColumn())
+    except Exception:  # whatever the user's function raises, it is no aggregate
+        return None
+    return found.name if isinstance(found, _NamedAggregate) else None
 
 
 _INSTEAD: dict[str, str] = {

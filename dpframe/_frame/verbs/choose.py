@@ -13,7 +13,7 @@ import pandas as pd
 
 from dpframe import _expr, _validate
 from dpframe._answers import answer as _release
-from dpframe._errors import BadType, BadValue, MissingBounds
+from dpframe._errors import BadType, BadValue, MissingBounds, with_article
 from dpframe._expr import Expr
 from dpframe._frame.found import listed
 from dpframe._frame.selection import (
@@ -22,7 +22,10 @@ from dpframe._frame.selection import (
     ask_question,
     check_condition,
     find_caller,
+    frame_of_column,
     make_level,
+    mode_of,
+    name_of,
     selection_of,
 )
 from dpframe._frame.signatures import verb
@@ -31,6 +34,7 @@ from dpframe._frame.tracked import (
     read_expression,
     read_expression_or_text,
     refuse_questions,
+    use_own_names,
 )
 from dpframe._groups.keys import By, KeyBy, Word, describe
 from dpframe._plans.aggregates import Output
@@ -83,6 +87,27 @@ def argmax(
     by, part = groups
     query = Query((Output("argmax", "argmax"),), self._selection.where, by)
     return self._ask(query, lambda release: _read_choices(release, by[0])[0], payment, part)
+
+
+@verb
+def mode(self: BoundColumn, *, keys: object = None, **payment: Unpack[Payment]) -> Any:
+    """Choose the value that most rows have, among the listed ones, as a Series of this one value.
+
+    It asks `PrivateFrame.argmax`, so after it this is free. Where several values are as common
+    pandas lists them all, and this has one of them.
+
+    Formal guarantee: as of `argmax`.
+
+    >>> df = pd.DataFrame({"diagnosis": ["flu", "asthma", "flu"]})
+    >>> p = df.dp.open(1000, keys={"diagnosis": ["asthma", "flu", "gout"]})
+    >>> p["diagnosis"].mode(epsilon=80)[0]
+    'flu'
+    """
+    frame = frame_of_column(self)
+    found = argmax(frame, self, keys=keys, **payment)
+    if mode_of(frame).shows or mode_of(frame).answers_later:
+        return found
+    return pd.Series([found], name=name_of(self))
 
 
 @verb
@@ -242,7 +267,7 @@ def _own_utility(
     return Scored(outputs, (), tuple(range(len(candidates)))), declared
 
 
-def _check_two_arguments(utility: Any) -> None:
+def _check_two_arguments(utility: Any, advice: str) -> None:
     """Refuse a function as utility that does not take the frame and a candidate."""
     try:
         taken = signature(utility)
@@ -252,7 +277,7 @@ def _check_two_arguments(utility: Any) -> None:
         taken.bind(None, None)
     except TypeError:
         raise BadType(
-            f"a utility is a function of the frame and a candidate, and this one takes {taken}: {_ONE_ROW}"
+            f"a utility is a function of the frame and a candidate, and this one takes {taken}: {advice}"
         ) from None
 
 
@@ -271,9 +296,10 @@ def _expressions(
             )
         utilities = [utility[c] for c in candidates]
     elif callable(utility) and not hasattr(utility, "_expr"):
-        _check_two_arguments(utility)
-        row = refuse_questions(frame, _ONE_ROW)
-        utilities = [_row_wise(utility(row, c)) for c in candidates]
+        advice = use_own_names(_ONE_ROW, selection_of(frame))
+        _check_two_arguments(utility, advice)
+        row = refuse_questions(frame, advice)
+        utilities = [_row_wise(utility(row, c), advice) for c in candidates]
     else:
         utilities = [utility] * len(candidates)
     exprs: list[Expr] = []
@@ -322,10 +348,10 @@ def _hull(
     )
 
 
-def _row_wise(value: object) -> object:
+def _row_wise(value: object, advice: str) -> object:
     if isinstance(value, BoundColumn | str) or hasattr(value, "_eval_expression"):
         return value
-    raise BadType(f"the utility's function returned a {type(value).__name__}: {_ONE_ROW}")
+    raise BadType(f"the utility's function returned {with_article(type(value).__name__)}: {advice}")
 
 
 def _fill_and_clip(expr: Expr, pair: Bounds) -> Expr:
@@ -366,7 +392,8 @@ def _candidates(argument: object) -> list[Any]:
         argument, pd.Series | pd.DataFrame | set | frozenset | str | bytes
     ) or not isinstance(argument, list | tuple | range | np.ndarray | pd.Index | Mapping):
         raise BadType(
-            f"candidates must be a public, ordered list, not a {type(argument).__name__}. Write them out, or list(...) them."
+            "candidates must be a public, ordered list, not "
+            f"{with_article(type(argument).__name__)}. Write them out, or list(...) them."
         )
     _validate.length(argument, "candidates")
     listed = [

@@ -15,7 +15,8 @@ from dpframe import _validate
 from dpframe._answers import answer as _release
 from dpframe._answers.estimate import scalar
 from dpframe._errors import BadType, UnknownColumn, unknown_column
-from dpframe._frame.selection import Askable, BoundsLike, Finish
+from dpframe._expr import IsNull
+from dpframe._frame.selection import Askable, BoundsLike, Finish, mode_of
 from dpframe._frame.signatures import verb
 from dpframe._frame.verbs.agg import read_spec
 from dpframe._groups.keys import EVERY
@@ -25,6 +26,22 @@ from dpframe._questions.question import ROWS, Query
 
 if TYPE_CHECKING:
     from types import FunctionType
+
+
+_ZERO_OF_FALSE: dict[str, float] = {"sum": 0, "mean": 0.0}  # of a condition that never holds
+
+
+def _is_never_true(output: Output) -> bool:
+    """Return whether an output is of a condition that no row meets, by the dtype of its column."""
+    return isinstance(output.expr, IsNull) and not output.expr.x.nullable
+
+
+def _answer_zero(aggregate: str, payment: Mapping[str, object]) -> float:
+    """Return the public answer about a condition that never holds; a wrong price is refused."""
+    epsilon = check_payment(payment).get("epsilon")
+    if epsilon is not None:
+        _validate.epsilon(epsilon)
+    return _ZERO_OF_FALSE[aggregate]
 
 
 class MeasureKeywords(Payment, total=False):
@@ -48,12 +65,13 @@ class Measurable(Askable):
         return ()
 
     def _columns_for(
-        self, column: object, aggregate: str, numeric_only: bool
+        self, column: object, aggregate: str, numeric_only: bool, verb: str | None = None
     ) -> tuple[Sequence[Any], bool]:
         """Return the columns that a verb measures, and whether the answer is of a single column.
 
         ``column`` is the one that was named, or EVERY. Of all columns, those that have no such
-        ``aggregate`` are refused, or left out with ``numeric_only``.
+        ``aggregate`` are refused, or left out with ``numeric_only``. ``verb`` is what a user wrote,
+        if that is not the aggregate.
         """
         if column is not EVERY:
             return (column,), True
@@ -67,13 +85,23 @@ class Measurable(Askable):
             name for name, e in columns.items() if e.kind not in kinds and name not in self._keyed
         ]
         if entry.needs_bounds and others:
-            receiver = "p.groupby(...)" if self._keyed else "p"
+            receiver, verb = "p.groupby(...)" if self._keyed else "p", verb or aggregate
             raise BadType(
                 f"column {others[0]!r} is of kind {columns[others[0]].kind}: only numbers have a "
-                f"{aggregate}. Name the columns, {receiver}[['x', 'y']].{aggregate}(), or take all "
-                f"that are numbers: {aggregate}(numeric_only=True)."
+                f"{verb}. Name the columns, {receiver}[{self._two_numbers}].{verb}(), or take all "
+                f"that are numbers: {verb}(numeric_only=True)."
             )
         return list(columns), False
+
+    @property
+    def _two_numbers(self) -> list[Hashable]:
+        """Two columns of numbers for a message, or fewer; those with bounds come first."""
+        selection = self._selection
+        people = selection.schema.unit.people
+        columns, bounds = selection.columns, selection.schema.bounds
+        numbers = [n for n in selection.numbers if columns[n] not in people]
+        numbers.sort(key=lambda n: (columns[n].kind == "bool", columns[n].bounds(bounds) is None))
+        return numbers[:2] or ["x", "y"]
 
     def _is_column(self, name: object) -> bool:
         return isinstance(name, Hashable) and name in self._selection.columns
@@ -139,10 +167,44 @@ class Measurable(Askable):
             return self._across(aggregate, payment)
         if column is not EVERY and column is not None:
             out = self._selection.output(aggregate, column, bounds, ddof=ddof)
+            counts_nulls = isinstance(out.expr, IsNull) and aggregate in _ZERO_OF_FALSE
+            if counts_nulls and self._are_public([out]):
+                return _answer_zero(aggregate, payment)
             return self._ask_for([out], payment, single=True)
         names, single = self._columns_for(column, aggregate, payment.get("numeric_only") is True)
         outs = [self._selection.output(aggregate, name, bounds, ddof=ddof) for name in names]
+        if (
+            aggregate in _ZERO_OF_FALSE
+            and not self._selection.by
+            and any(map(_is_never_true, outs))
+        ):
+            return self._ask_beside_zeros(aggregate, outs, payment)
         return self._ask_for(outs, payment, single=single)
+
+    def _are_public(self, outputs: Sequence[Output]) -> bool:
+        """Return whether the answer follows from dtypes: nulls of columns that have none.
+
+        A plan and a place in a batch are still those of a question.
+        """
+        mode = mode_of(self)
+        plain = not (self._selection.by or mode.shows or mode.answers_later)
+        return plain and all(map(_is_never_true, outputs))
+
+    def _ask_beside_zeros(
+        self, aggregate: str, outputs: Sequence[Output], payment: Mapping[str, object]
+    ) -> Any:
+        """Ask for the outputs that may be something else than 0, and put zeros beside them.
+
+        So the null cells of columns that have none are free.
+        """
+        index = pd.Index([out.name for out in outputs], tupleize_cols=False)
+        if self._are_public(outputs):
+            return pd.Series(_answer_zero(aggregate, payment), index=index)
+        asked = [out for out in outputs if not _is_never_true(out)] or list(outputs)
+        places = [asked.index(out) if out in asked else -1 for out in outputs]
+        return self._ask_for(
+            asked, payment, lambda release, _: _release.across_with_zeros(release, places, index)
+        )
 
     def _across(self, aggregate: str, payment: Mapping[str, object]) -> Any:
         """Return the column of what the cells of each row come to. Groups refuse ``axis=``."""
@@ -383,5 +445,10 @@ def ask_outputs(
     layout: Finish | None = None,
     **how: Any,
 ) -> Any:
-    """Ask a frame or its groups a question with these outputs: see `Measurable._ask_for`."""
+    """Ask a frame or its groups a question with these outputs, and return the answer.
+
+    ``payment`` are the arguments of the price. ``layout`` makes the answer from the release;
+    without it the outputs are a number, a Series or a table. ``how`` are the other arguments of
+    `_ask_for`.
+    """
     return asking._ask_for(outputs, payment, layout, **how)

@@ -10,7 +10,7 @@ import numpy as np
 import pandas as pd
 
 from dpframe import _validate
-from dpframe._errors import BadType, BadValue, Refused
+from dpframe._errors import BadType, BadValue, Refused, with_article
 from dpframe._expr import Column, Expr
 from dpframe._frame.selection import selection_of
 from dpframe._frame.tracked import Frame, Tracked, with_selection
@@ -125,7 +125,7 @@ def merge(
     lookup = PublicTable(
         table, [r for _, r in keys], {n: self._selection.columns[n] for n, _ in keys}
     )
-    single = lookup.most <= 1
+    single = lookup.most_matches <= 1
     if single and not self._session.unit.people:
         no_limits(max_rows, max_groups)
     hidden = bool(self._session.unit.people) or not single
@@ -146,10 +146,10 @@ def merge(
     premises = (
         source.premises.of_matched_rows(**ways)
         if single
-        else source.premises.of_made_rows(lookup.most, adjacent=True, **ways)
+        else source.premises.of_made_rows(lookup.most_matches, adjacent=True, **ways)
     )
     unit = (
-        unit_for(source.session, premises.most, max_rows, max_groups)
+        unit_for(source.session, premises.max_rows, max_rows, max_groups)
         if hidden
         else self._session.unit
     )
@@ -278,7 +278,8 @@ def _public(right: object, session: Session) -> pd.DataFrame:
         )
     if not isinstance(right, pd.DataFrame):
         raise BadType(
-            f"merge takes a public DataFrame of pandas, not a {type(right).__name__} of {library}. Make one of a public "
+            f"merge takes a public DataFrame of pandas, not {with_article(type(right).__name__)} "
+            f"of {library}. Make one of a public "
             "table first: to_pandas(), toPandas() of Spark, compute() of dask."
         )
     if not right.columns.is_unique or right.columns.nlevels > 1:

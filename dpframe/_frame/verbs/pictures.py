@@ -3,8 +3,8 @@ it."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
-from typing import TYPE_CHECKING, Any, NoReturn, Unpack, cast
+from collections.abc import Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn, Unpack, cast
 
 import numpy as np
 import pandas as pd
@@ -18,13 +18,48 @@ from dpframe._frame.selection import BoundsLike, session_of_frame
 from dpframe._frame.signatures import verb
 from dpframe._frame.tracked import Tracked
 from dpframe._frame.verbs.groupings import groupby
-from dpframe._frame.verbs.summaries import histogram, list_bounded_numbers
+from dpframe._frame.verbs.summaries import histogram, list_bounded
 from dpframe._groups.keys import EVERY
-from dpframe._plans.price import Payment
+from dpframe._plans.price import Payment, check_payment
 from dpframe._refusals import Unprinted
 from dpframe._session.batch import Batch
 
 _BOX = (0.01, 0.25, 0.5, 0.75, 0.99)  # the ends of the whiskers, the box, and the line in it
+
+
+class PictureKeywords(Payment, total=False):
+    """The keyword arguments of a verb that draws bars, beside its own and those of the price.
+
+    They are words of pandas for axes, and of matplotlib for bars.
+    """
+
+    alpha: float
+    ec: Any
+    edgecolor: Any
+    facecolor: Any
+    fc: Any
+    fill: bool
+    grid: bool
+    hatch: str
+    label: str
+    legend: bool
+    linestyle: Any
+    linewidth: float
+    loglog: bool
+    logx: bool
+    logy: bool
+    ls: Any
+    lw: float
+    rot: float
+    xlabel: str
+    xlim: Any
+    xrot: float
+    ylabel: str
+    ylim: Any
+    zorder: float
+
+
+_PICTURE_WORDS = PictureKeywords.__annotations__.keys() - Payment.__annotations__.keys()
 
 
 @verb
@@ -32,21 +67,23 @@ def hist(
     self: Tracked,
     column: object = EVERY,
     *,
-    by: None = None,
+    by: object = None,
     bins: object = 10,
+    density: bool = False,
     ax: object = None,
     figsize: object = None,
     title: str | None = None,
     color: object = None,
     bounds: BoundsLike = None,
-    **payment: Unpack[Payment],
+    **payment: Unpack[PictureKeywords],
 ) -> Any:
     """Draw a `histogram` with its intervals; take and return matplotlib axes.
 
     Of a list of columns, or of all numbers with bounds where none is named, an array of axes: each
-    is a release of its own at the price that is given, and all are paid together. To have the
-    numbers too, ask `histogram`, and then ``answer.dp.plot()``, which takes more words for a
-    picture.
+    is a release of its own at the price that is given, and all are paid together. With ``by`` one
+    release of all groups, and axes for each of them. With ``density=True`` the bars have the area 1
+    together, by dividing what was released. Words of matplotlib for bars, such as ``alpha=``, are
+    passed on. To have the numbers too, ask `histogram`, and then ``answer.dp.plot()``.
 
     Formal guarantee: as of `histogram`.
 
@@ -57,16 +94,24 @@ def hist(
     'age'
     """
     if by is not None:
-        raise NotOffered(
-            "hist has no by= here. Choose the rows: p[p['state'] == 'CA'].hist('age')."
+        if column is EVERY or isinstance(column, list):
+            raise BadType("hist in groups is of one column: p.hist('cost', by='state').")
+        return _draw_groups(
+            cast(Any, groupby(self, by)),
+            column,
+            bins,
+            density,
+            (ax, figsize, title, color),
+            bounds,
+            payment,
         )
-    _plot.needs_matplotlib()
-    drawing = _drawing(title=title, color=color)
+    picture = _read_picture(density, ax, figsize, title, color, payment)
+    price = picture.price
     if column is not EVERY and not isinstance(column, list):
-        axes = _plot.panels_for(1, ax, _size(figsize))[0] if not self._mode.shows else None
-        answer: Any = histogram(self, column, bins, bounds=bounds, **payment)
-        return answer.dp.plot(ax=axes, **drawing) if isinstance(answer, pd.Series) else answer
-    names = list_bounded_numbers(self, bounds) if column is EVERY else column
+        axes = _plot.panels_for(1, ax, picture.size)[0] if not self._mode.shows else None
+        answer: Any = histogram(self, column, bins, bounds=bounds, **price)
+        return picture.draw(answer, axes) if isinstance(answer, pd.Series) else answer
+    names = list_bounded(self, bounds) if column is EVERY else column
     if not names:
         raise BadValue("no columns are named, so nothing is drawn.")
     if self._mode.answers_later:
@@ -74,15 +119,108 @@ def hist(
             "in plan_ahead ask histogram, and draw its answer after the block: place.answer.dp.plot()."
         )
     if self._mode.shows:
-        return [histogram(self, name, bins, bounds=bounds, **payment) for name in names]
-    panels = _plot.panels_for(len(names), ax, _size(figsize))
+        return [histogram(self, name, bins, bounds=bounds, **price) for name in names]
+    panels = _plot.panels_for(len(names), ax, picture.size)
     with Batch(self, session_of_frame(self)) as batch:
-        places = [
-            cast(Any, batch).histogram(name, bins, bounds=bounds, **payment) for name in names
-        ]
+        places = [cast(Any, batch).histogram(name, bins, bounds=bounds, **price) for name in names]
     for place, axes in zip(places, panels, strict=True):
-        place.answer.dp.plot(ax=axes, **drawing)
+        picture.draw(place.answer, axes)
     return panels
+
+
+@verb
+def hist_of_groups(
+    self: Any,
+    column: object = None,
+    *,
+    bins: object = 10,
+    density: bool = False,
+    ax: object = None,
+    figsize: object = None,
+    title: str | None = None,
+    color: object = None,
+    bounds: BoundsLike = None,
+    **payment: Unpack[PictureKeywords],
+) -> Any:
+    """Draw a histogram of each group, on axes of its own; see `PrivateFrame.hist`.
+
+    Formal guarantee: epsilon-DP for its price, once for all groups and bins together.
+    """
+    drawing = (ax, figsize, title, color)
+    return _draw_groups(self, column, bins, density, drawing, bounds, payment)
+
+
+def _draw_groups(
+    groups: Any,
+    column: object,
+    bins: object,
+    density: object,
+    drawing: tuple[object, object, object, object],
+    bounds: BoundsLike,
+    words: Mapping[str, object],
+) -> Any:
+    """Ask for the histograms of all groups in one release, and draw each on axes of its own.
+
+    ``drawing`` has the axes, the size, the title and the color of the picture, and ``words`` are
+    the other arguments. The axes come back as an array.
+    """
+    picture = _read_picture(density, *drawing, words)
+    answer = groups.histogram(column, bins, bounds=bounds, **picture.price)
+    if not isinstance(answer, pd.Series):
+        return answer
+    index = cast("pd.MultiIndex", answer.index).droplevel(-1)
+    keys = list(dict.fromkeys(index))
+    panels = _plot.panels_for(len(keys), drawing[0], picture.size)
+    for key, axes in zip(keys, panels, strict=True):
+        named = _label(key) if drawing[2] is None else f"{drawing[2]}: {_label(key)}"
+        part = answer.dp.loc[key]
+        picture.draw(part, axes, title=named)
+    return panels
+
+
+class Picture(NamedTuple):
+    """How a histogram is drawn, and the arguments of its price."""
+
+    density: bool
+    size: Any
+    options: dict[str, Any]
+    price: Any
+
+    def draw(self, answer: Any, axes: Any, **more: object) -> Any:
+        """Draw the counts of bins, or their density, and return the axes.
+
+        A density divides what was released: by the sum of all bins, and by their width.
+        """
+        options = {**self.options, **more}
+        if self.density:
+            widths = _plot.measure_bins(answer.index)
+            answer = (answer.dp / answer.dp.sum()).dp * (1 / widths)
+            options = {"ylabel": "density", **options}
+        return answer.dp.plot(kind="hist", ax=axes, **options)
+
+
+def _read_picture(
+    density: object,
+    ax: object,
+    figsize: object,
+    title: object,
+    color: object,
+    words: Mapping[str, object],
+) -> Picture:
+    """Read the arguments of a picture, and check them before anything is paid.
+
+    ``words`` are those for matplotlib and for the price.
+    """
+    _plot.needs_matplotlib()
+    price = check_payment({n: v for n, v in words.items() if n not in _PICTURE_WORDS})
+    options = {n: v for n, v in words.items() if n in _PICTURE_WORDS}
+    if "xrot" in options:
+        options["rot"] = options.pop("xrot")
+    options = {**_drawing(title=title, color=color), **options}
+    if words.keys() & _PICTURE_WORDS:
+        _plot.check_bars(options)
+    flag = _validate.flag(False if density is None else density, "density")
+    return Picture(flag, _size(figsize), options, price)
 
 
 @verb
@@ -113,7 +251,7 @@ def boxplot(
     drawing, turned = _drawing(title=title), _validate.real(rot, "rot")
     axes = _plot.panels_for(1, ax, _size(figsize))[0] if not self._mode.shows else None
     if by is None:
-        names = list_bounded_numbers(self, bounds) if column is EVERY else column
+        names = list_bounded(self, bounds) if column is EVERY else column
         names = names if isinstance(names, list) else [names]
         columns = _validate.column_names(
             [self._selection.find_column(name)[1] for name in names], self._selection.columns
@@ -225,7 +363,7 @@ class Plots(Unprinted):
             "of an answer: p.groupby('state')['cost'].mean().dp.plot()."
         )
 
-    def hist(self, by: None = None, bins: object = 10, **words: Any) -> Any:
+    def hist(self, by: object = None, bins: object = 10, **words: Any) -> Any:
         """Draw a histogram; see `PrivateFrame.hist`."""
         return hist(self._frame, words.pop("y", self._column), by=by, bins=bins, **words)
 
@@ -247,3 +385,6 @@ class Plots(Unprinted):
 
     def __dir__(self) -> Iterable[str]:
         return ["box", "hist"]
+
+    def __repr__(self) -> str:
+        return "pictures of releases, each for a price: .plot.hist(...) and .plot.box(...)"

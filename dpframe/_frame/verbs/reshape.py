@@ -61,7 +61,7 @@ def derived_frame(
 def _multiply_rows(
     source: TrackedRows, made: Made, premises: Premises, limits: tuple[object, object], steps: str
 ) -> Session:
-    unit = unit_for(source.session, premises.most, *limits)
+    unit = unit_for(source.session, premises.max_rows, *limits)
     return make_derived_session(source.session, made, unit, steps, premises)
 
 

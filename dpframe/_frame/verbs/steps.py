@@ -655,8 +655,10 @@ def _of_columns(verb: str, given: object, columns: object, index: object, axis: 
     """Return the columns that `drop` or `rename` is given, by ``columns=`` or with ``axis=1``.
 
     ``given`` is the first argument. Without ``axis=1`` pandas takes it for labels of rows, so it is
-    refused: rows have no labels here.
+    refused: rows have no labels here. Beside ``columns=`` the axis means nothing.
     """
+    if columns is not None and given is None and _validate.among(axis, (0, "index")):
+        axis = None
     if index is not None or (axis is not None and not _validate.among(axis, (1, "columns"))):
         raise Refused(
             f"{verb} is of columns here: rows are people and have no labels. Write axis=1 or columns=; rows are chosen by a "

@@ -4,7 +4,6 @@ release."""
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
-from contextlib import suppress
 from dataclasses import replace
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any, Unpack, cast
@@ -18,6 +17,7 @@ from dpframe._answers import answer as _release
 from dpframe._answers.layout import AnswerLayout, CorrelationTable, OutputGrid
 from dpframe._errors import BadType, BadValue, MissingBounds, NotOffered, caution
 from dpframe._expr import Expr
+from dpframe._frame.columns.seconds import convert_to_seconds
 from dpframe._frame.selection import (
     BoundsLike,
     Selection,
@@ -29,10 +29,12 @@ from dpframe._frame.signatures import verb
 from dpframe._frame.tracked import Tracked, read_expression_or_text
 from dpframe._frame.verbs.measure import ask_outputs
 from dpframe._groups.keys import EVERY, BinBy
-from dpframe._plans.aggregates import DESCRIBED, Output
+from dpframe._plans.aggregates import AGGREGATES, DESCRIBED, Output
+from dpframe._plans.durations import make_moment
 from dpframe._plans.order import ORDERS, choose_quantile_method, read_levels
 from dpframe._plans.price import Payment, check_payment
 from dpframe._questions.question import COUNT, Query
+from dpframe._types import Index
 
 if TYPE_CHECKING:
     from dpframe._frame.verbs.measure import Measurable
@@ -45,17 +47,19 @@ def describe(
     bounds: BoundsLike = None,
     *,
     percentiles: object = None,
+    include: object = None,
+    exclude: object = None,
     **payment: Unpack[Payment],
 ) -> Any:
-    """Ask for count, mean, standard deviation and quantiles of every number column with public
-    bounds, in one release.
+    """Ask for count, mean, standard deviation and quantiles of every number, time and duration
+    column with public bounds, in one release.
 
     A DataFrame as pandas' ``describe``, a column a column; of one column, or of a list of them, if
-    named. A column without bounds is left out, unless it is named. Times and durations are asked
-    apart, ``p["date"].describe()``; a warning says so where any has bounds. ``min`` and ``max`` are
-    those of the verbs: the 1 % and the 99 % quantile. Quantiles are chosen.
-    ``agg(["count", "mean", "std"])`` spends the whole price on these three, which are then about
-    twice as accurate.
+    named. A column without bounds is left out, unless it is named. ``include`` and ``exclude``
+    choose columns by dtype as in pandas. What texts and conditions have is `value_counts`; with
+    ``include="all"`` a warning names them. ``min`` and ``max`` are those of the verbs: the 1 % and
+    the 99 % quantile. ``agg(["count", "mean", "std"])`` spends the whole price on these three, which
+    are then about twice as accurate.
 
     Formal guarantee: epsilon-DP for its price, which is shared by one vector of moments
     (docs/guarantees/variance.md) and one set of quantiles (docs/guarantees/quantiles.md) a column.
@@ -72,14 +76,18 @@ def describe(
     max      40.0
     """
     payment = check_payment(payment)
-    if column is not EVERY and not isinstance(column, list):
+    if column is not EVERY and not isinstance(column, list):  # dtypes choose nothing, as in pandas
         ((name, outs),) = describe_columns(self._selection, [column], percentiles, bounds)
         index = pd.Index([out.name for out in outs])
         return self._ask_for(outs, payment, lambda r, _: _release.across(r, index, name))
     if column is EVERY:
-        _caution_of_times(self)
-    names = list_bounded_numbers(self, bounds) if column is EVERY else column
-    names = _validate.column_names(names, self._selection.columns)
+        names = _list_described(self, bounds, include, exclude)
+    elif include is not None or exclude is not None:
+        raise BadType(
+            "include= and exclude= choose columns, and here they are named: leave them out."
+        )
+    else:
+        names = _validate.column_names(column, self._selection.columns)
     summary = describe_columns(self._selection, names, percentiles, bounds)
     cells = [
         ((out.name, name), replace(out, name=(name, out.name)))
@@ -87,25 +95,40 @@ def describe(
         for out in outs
     ]
     outs = [out for _, out in cells]
-    return self._ask_for(
-        outs, payment, _release.grid(outs, [place for place, _ in cells], whole=False)
-    )
+    layout = _release.grid(outs, [place for place, _ in cells], whole=False, mixed=True)
+    return self._ask_for(outs, payment, layout)
 
 
-def _caution_of_times(frame: Tracked) -> None:
-    """Warn of declared columns of times and durations, which pandas' table has and `describe`
-    leaves out."""
-    names = []
-    for name, expr in selection_of(frame).columns.items():
-        if expr.kind in ("time", "duration"):
-            with suppress(MissingBounds):
-                selection_of(frame).output("mean", name, None)
-                names.append(name)
-    if names:
-        apart = ", ".join(f"p[{name!r}].describe()" for name in names)
-        caution(
-            f"describe has the columns of numbers. Times and durations are asked apart: {apart}."
+def _list_described(
+    frame: Tracked, bounds: object, include: object, exclude: object
+) -> list[Hashable]:
+    """Return the columns of the table of `describe`, by dtype as in pandas.
+
+    They are numbers, times and durations with public bounds. With ``include="all"`` a warning names
+    the line for the others.
+    """
+    every = isinstance(include, str) and include == "all"
+    if every and exclude is not None:
+        raise BadValue("exclude= must be left out where include is 'all', as in pandas.")
+    described = list_bounded(frame, bounds, ("number", "time", "duration"))
+    if every:
+        others = [n for n, e in selection_of(frame).columns.items() if e.kind in ("text", "bool")]
+        if others:
+            apart = ", ".join(f"p[{name!r}].value_counts()" for name in others[:2])
+            caution(f"describe has columns of numbers and times. Others are asked apart: {apart}.")
+        return described
+    if include is None and exclude is None:
+        return described
+    chosen = selection_of(cast(Any, frame).select_dtypes(include, exclude)).columns
+    names = [name for name in described if name in chosen]
+    if not names:
+        other = next(iter(chosen), None)
+        line = "p['x'].value_counts()" if other is None else f"p[{other!r}].value_counts()"
+        raise NotOffered(
+            "describe has columns of numbers and times with public bounds, and include= and "
+            f"exclude= leave none. For the values of another column ask {line}."
         )
+    return names
 
 
 def describe_columns(
@@ -150,20 +173,43 @@ def _percents(levels: Sequence[Fraction]) -> list[str]:
     return list(rows[len(DESCRIBED) + 1 : -1])
 
 
-def list_bounded_numbers(frame: Tracked, bounds: object) -> list[Hashable]:
-    """Return the columns of numbers that have public bounds."""
-    bounds_by_name = selection_of(frame).by_column(bounds) if isinstance(bounds, Mapping) else {}
+def _has_only_flags(selection: Selection, names: Sequence[Hashable]) -> bool:
+    """Return whether the columns are conditions, and the table has numbers beside them."""
+    numbers = any(expr.kind == "number" for expr in selection.columns.values())
+    return numbers and all(selection.columns[name].kind == "bool" for name in names)
+
+
+def list_bounded(
+    frame: Measurable | Tracked, bounds: object, kinds: Sequence[str] = ("number",)
+) -> list[Hashable]:
+    """Return the columns of these kinds that have public bounds, declared or in ``bounds``."""
+    selection = selection_of(frame)
+    given = selection.by_column(bounds) if isinstance(bounds, Mapping) else {}
     names = [
         name
-        for name, expr in selection_of(frame).columns.items()
-        if expr.kind == "number"
-        and (name in bounds_by_name or expr.bounds(selection_of(frame).schema.bounds) is not None)
+        for name, expr in selection.columns.items()
+        if expr.kind in kinds and (name in given or _has_bounds(selection, name, expr))
     ]
-    if not names:
+    if not names or ("number" in kinds and "bool" in kinds and _has_only_flags(selection, names)):
+        people = selection.schema.unit.people
+        numbers = [n for n, e in selection.columns.items() if e.kind in kinds and e not in people]
+        lacking = next((n for n in numbers if selection.columns[n].kind != "bool"), "x")
         raise MissingBounds(
-            "no column of numbers has public bounds: bounds={'age': (0, 110)} here, or open(..., bounds={...}) once."
+            f"no column of numbers has public bounds: bounds={{{lacking!r}: (lower, upper)}} here, "
+            "or open(..., bounds={...}) once."
         )
     return names
+
+
+def _has_bounds(selection: Selection, name: Hashable, expr: Expr) -> bool:
+    """Return whether public bounds of a column are declared, or follow from declared ones."""
+    if expr.kind == "number":
+        return expr.bounds(selection.schema.bounds) is not None
+    try:
+        selection.output("mean", name, None)
+    except MissingBounds:
+        return False
+    return True
 
 
 @verb
@@ -214,7 +260,7 @@ def histogram(
 
     Bins are numpy's: closed on the left, and the last one on both sides (its label cannot show it).
     Values outside all bins and nulls are not counted. A whole number of bins divides the bounds
-    evenly.
+    evenly. Of times the bins are intervals of time.
 
     Formal guarantee: epsilon-DP for its price; the whole vector has sensitivity 1 (2 under
     replace-one).
@@ -227,12 +273,40 @@ def histogram(
     [50.0, 100.0)    1 ± 0
     Name: count, dtype: int64
     """
-    by = bins_of(self, column, bins, bounds)
+    by, index = list_bins(self, column, bins, bounds)
     query = Query((COUNT,), self._selection.where, (by,))
     return cast(
         "pd.Series[int]",
-        self._ask(query, lambda r: _release.series(r, by.index, "count"), payment),
+        self._ask(query, lambda r: _release.series(r, index, "count"), payment),
     )
+
+
+def list_bins(
+    frame: Measurable | Tracked, column: object, bins: object, bounds: object
+) -> tuple[BinBy, Index]:
+    """Return the grouping of a column by the bins of a histogram, and the labels of its groups.
+
+    The labels of bins of times are intervals of time.
+    """
+    selection = selection_of(frame)
+    expr, name = selection.find_column(column)
+    if expr.kind != "time":
+        by = bins_of(frame, column, bins, bounds)
+        return by, by.index
+    seconds, ends, origin = convert_to_seconds(selection, AGGREGATES["mean"], expr, name, bounds)
+    first = make_moment(origin.partition(" ")[0], origin)
+    if isinstance(bins, Iterable) and not isinstance(bins, str):
+        moments = [pd.Timestamp(cast(Any, edge)) for edge in bins]
+        zone = first.tz
+        if any((moment.tz is None) != (zone is None) for moment in moments):
+            raise BadType(f"the edges of {name!r} must be times with the time zone of the column.")
+        numbers: object = [(moment - first).total_seconds() for moment in moments]
+    else:
+        numbers = bins
+    edges = edges_of(frame, seconds, name, numbers, (ends.lower, ends.upper))
+    breaks = [first + pd.Timedelta(round(edge * 10**6), "us") for edge in edges]
+    index = pd.IntervalIndex.from_breaks(pd.DatetimeIndex(breaks), closed="left", name=name)
+    return BinBy(seconds, edges, name), index
 
 
 def histogram_arrays(
@@ -245,7 +319,7 @@ def histogram_arrays(
     return counts, np.array(by.edges, dtype=np.float64)
 
 
-def bins_of(frame: Tracked, column: object, bins: object, bounds: object) -> BinBy:
+def bins_of(frame: Measurable | Tracked, column: object, bins: object, bounds: object) -> BinBy:
     """Return the grouping of a column of numbers by the bins of a histogram.
 
     ``bins`` has public edges, or is the number of even bins between ``bounds``.
@@ -260,7 +334,7 @@ def bins_of(frame: Tracked, column: object, bins: object, bounds: object) -> Bin
 
 
 def edges_of(
-    frame: Tracked, expr: Expr, name: Hashable, bins: object, bounds: object
+    frame: Measurable | Tracked, expr: Expr, name: Hashable, bins: object, bounds: object
 ) -> tuple[float, ...]:
     """Return the edges of the bins of a histogram.
 
@@ -347,7 +421,8 @@ def check_correlation(method: object, payment: Mapping[str, object]) -> None:
         )
     if method != "pearson":
         raise NotOffered(
-            "correlations of ranks compare people with each other. There is method='pearson'."
+            f"method={method!r} compares the ranks of people with each other. Leave it out: corr has "
+            "method='pearson'."
         )
 
 
@@ -364,7 +439,13 @@ def matrix(
     ``kind`` is the layout that makes it: `OutputGrid` for covariances, or `CorrelationTable`.
     ``payment`` are the arguments of the price.
     """
-    names, _ = asking._columns_for(EVERY, "var", check_payment(payment).get("numeric_only") is True)
+    verb = "cov" if kind is OutputGrid else "corr"
+    numeric_only = check_payment(payment).get("numeric_only") is True
+    names, _ = asking._columns_for(EVERY, "var", numeric_only, verb)
+    chosen = selection_of(asking).listed or isinstance(names, tuple)  # a tuple, by groups
+    if numeric_only and not chosen:
+        bounded = list_bounded(asking, bounds, ("number", "bool"))
+        names = [name for name in names if name in bounded]
     outs, cells = pairs_of(selection_of(asking), names, min_periods, ddof, bounds)
     index, layout = pd.Index(list(names), tupleize_cols=False), kind(cells)
     return ask_outputs(

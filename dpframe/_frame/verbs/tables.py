@@ -16,7 +16,7 @@ from dpframe._answers.layout import PivotTable
 from dpframe._errors import BadType, BadValue, NotOffered
 from dpframe._frame.found import Search, key_search, listed
 from dpframe._frame.groups import ask_in_groups, check_options, count_values
-from dpframe._frame.selection import BoundsLike, ask_question, make_level, selection_of
+from dpframe._frame.selection import BoundsLike, ask_question, make_level, mode_of, selection_of
 from dpframe._frame.signatures import verb
 from dpframe._frame.tracked import Tracked
 from dpframe._frame.verbs.agg import Wanted, read_aggregate, read_aggregates
@@ -35,11 +35,12 @@ from dpframe._types import Index, Series
 def unique(self: Tracked, column: object, **payment: Unpack[Payment]) -> Index:
     """Find the values of a column that many people have, sorted, to be used as ``keys=``.
 
-    A list of columns gives combinations.
+    A list of columns gives combinations. Where the keys of a column are declared and no price is
+    named, these come back, free and in their order.
 
-    Formal guarantee: (epsilon, delta)-DP for its price. Delta is the chance that a value appears
-    that one person alone has (docs/guarantees/keys.md); left out, it is a share of what the session
-    keeps for such failures. ``explain`` tells how many people a value needs. Nulls are not values.
+    Formal guarantee: declared keys are public. Else (epsilon, delta)-DP for its price. Delta is the
+    chance that a value appears that one person alone has (docs/guarantees/keys.md); left out, it is
+    a share of what the session keeps for such failures. ``explain`` tells how many people a value needs. Nulls are not values.
 
     >>> df = pd.DataFrame({"state": ["CA"] * 400 + ["NY"] * 300 + ["XX"]})
     >>> p = df.dp.open(3, delta=1e-6)
@@ -51,6 +52,11 @@ def unique(self: Tracked, column: object, **payment: Unpack[Payment]) -> Index:
     ]
     if not columns:
         raise BadValue("unique needs at least one column.")
+    mode = mode_of(self)
+    if len(columns) == 1 and not (payment or mode.shows or mode.answers_later):
+        known = self._selection.listed_keys(*columns[0])
+        if known is not None:
+            return known
     search, price_arguments = key_search(self, columns, payment)
 
     def answer(release: Release) -> Index:

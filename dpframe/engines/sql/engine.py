@@ -53,8 +53,10 @@ class SqlEngine:
     ):
         """Keep the database and the fallback, and find the columns that the database cannot read.
 
-        The class explains the parameters. ``key`` seeds the hash that decides which groups of a
-        person count.
+        ``relation`` is the text after FROM. ``schema`` is a frame without rows, with the columns of
+        the relation. ``fallback`` is the engine that answers what no SQL is written for. ``passes``
+        returns into how many shares people are split. ``key`` seeds the hash that decides which
+        groups of a person count.
         """
         self._passes = passes
         self._database, self._relation, self._schema = database, relation, schema.iloc[:0]

@@ -65,13 +65,13 @@ class Statement:
 class PeopleShare(NamedTuple):
     """Share of the people, so that a large table is counted in several passes.
 
-    It has the people whose number leaves the rest ``place`` when divided by ``of``. ``people`` are
-    the columns that name a person.
+    It has the people whose number leaves the rest ``place`` when divided by ``parts``. ``people``
+    are the columns that name a person.
     """
 
     people: tuple[Column, ...]
     place: int
-    of: int
+    parts: int
 
 
 def number_of(dialect: Dialect, cells: Sequence[tuple[str, Kind]]) -> str:
@@ -110,9 +110,9 @@ class SelectedRows:
         """
         self.c, self._relation = compiler, relation
         conditions = [] if where is None else [compiler.hit(where)]
-        if part is not None and part.of > 1:
+        if part is not None and part.parts > 1:
             own = [(term.sql, term.kind) for term in map(compiler.key, part.people)]
-            conditions.append(f"({number_of(compiler.dialect, own)} % {part.of} = {part.place})")
+            conditions.append(f"({number_of(compiler.dialect, own)} % {part.parts} = {part.place})")
         self._where = f" WHERE {' AND '.join(conditions)}" if conditions else ""
         self._values: dict[str, str] = {}
         self._derived: dict[str, str] = {}

@@ -180,9 +180,11 @@ class Crowd:
     def ranked(self, sql: str) -> str:
         """Write the rows of a query with a column h: the hash of their person and group.
 
-        The hash is that of `dpframe.engines.people.Draw`, computed in stages modulo a prime, with
-        the names of its constants and variables. Each stage is a query on the one before, with more
-        columns. The hash decides which groups and values of a person count.
+        The hash decides which groups and values of a person count. It is the same as that of other
+        engines (`dpframe.engines.people.Draw`). Let x be the number of the person, y that of the
+        group, and P a prime. t = (y a + b)(y a + b + d) mod P gives a factor m = 1 + t mod (P - 1),
+        and s gives an addend c likewise. The hash is u (u + last) mod P of u = (x m + c) mod P.
+        Column hx has x, and so on. Each stage is a query on the one before, with more columns.
         """
         a, b, d, f, g, e, last = self._constants
         x = number_of(self._source.c.dialect, self._people)
@@ -342,8 +344,11 @@ def _ends(m: Measure, c: str, own: list[str]) -> tuple[str, str]:
     """Write the least and the largest value that a sum of squares, or of products, can have.
 
     ``c`` is the column with the number of values, and ``own`` are those with their sums: one for
-    squares, two for products. Scaled sums are clipped to this range, which
-    `dpframe.engines.limits.Bound` explains.
+    squares, two for products. Sums of a person with too many rows were scaled and rounded. They are
+    then clipped to this range, so that they are sums that some values have.
+
+    Values a lie between 0 and w. Since (w - a)**2 and a (w - a) are not negative, the sum of
+    squares lies between 2 w s - w**2 c, or 0, and w s. Products lie within similar ends.
     """
     if len(own) == 1:
         s, w = own[0], m.widths[0]

@@ -31,7 +31,7 @@ class ParquetSource(Source):
         "in place": HazardAnswer.WATCHED,
         "elsewhere": HazardAnswer.REFUSED,
     }
-    _counted: FilesDatabase | None = None
+    _database: FilesDatabase | None = None
 
     def __init__(self, files: list[str]):
         """Read the schemas of the files, and refuse files that differ in columns or types."""
@@ -56,17 +56,17 @@ class ParquetSource(Source):
         # UTF-8.
         self._dictionaries = {f.name for f in schemas[0] if is_dictionary_of_texts(f.type)}
         super().__init__(schemas[0], "parquet " + "\n".join(files), files)
-        self._rows, self._plain = rows, plain_columns(metas)
+        self._rows, self._plain_columns = rows, plain_columns(metas)
 
     def counting(self) -> Counting | None:
         """Return a duckdb in memory that computes sums over the files; None if duckdb is not
         installed."""
-        self._counted = connect_to_files(self.files, self._plain, self.names, self.memory)
-        return None if self._counted is None else Counting(self._counted, VIEW, WIDTH)
+        self._database = connect_to_files(self.files, self._plain_columns, self.names, self.memory)
+        return None if self._database is None else Counting(self._database, VIEW, WIDTH)
 
     def close(self) -> None:
-        if self._counted is not None:
-            self._counted.close()
+        if self._database is not None:
+            self._database.close()
 
     def _scan(self, names: list[str]) -> ArrowTables:
         """Yield tables of Arrow with the columns ``names``, file by file.

@@ -112,12 +112,12 @@ class DuckSource(Source):
         self._databases = [
             p for _, p in self._ask("select database_name, path from duckdb_databases()") if p
         ]
-        self._called = functions_in(
+        self._called_functions = functions_in(
             "\n".join([relation.sql_query(), *(text for _, text in self._views())])
         )
         text = self._text()
         check_sql(text)
-        self._called = functions_in(text)
+        self._called_functions = functions_in(text)
         self.declared: tuple[FoundHazard, ...] = judge(self.answers, self._hazards(text))
         self._files = self._find_files(text)
         tables = [t for _, _, t, *_ in self._tables() if t in text]
@@ -135,7 +135,7 @@ class DuckSource(Source):
         ``text`` is the query with the views and macros that it names.
         """
         for name, _, macro, steady in self._functions():
-            if name.lower() not in self._called or macro is not None:
+            if name.lower() not in self._called_functions or macro is not None:
                 continue
             if not steady:
                 yield FoundHazard("chance", name.upper())
@@ -163,9 +163,9 @@ class DuckSource(Source):
         Python function that replaces another one of its name has another number.
         """
         # A query without a call names no function, and a list of all takes duckdb long.
-        if not self._called:
+        if not self._called_functions:
             return []
-        names = ", ".join(map(literal, sorted(self._called)))
+        names = ", ".join(map(literal, sorted(self._called_functions)))
         return self._ask(
             "select function_name, function_oid, macro_definition, coalesce(stability, 'CONSISTENT') = 'CONSISTENT' "
             f"from duckdb_functions() where (macro_definition is not null and not internal) or lower(function_name) in ({names}) "

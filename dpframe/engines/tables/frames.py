@@ -65,11 +65,11 @@ class LazySource(Source):
         self._paths = self._find_paths(plan)
         self._files = self._list_files(self._paths)
         in_memory = plans.holds_rows(plan)
-        self.told: bool = not (self.declared or in_memory)
+        self.place_tells_all: bool = not (self.declared or in_memory)
         memory = f" {id(lazy)}" if in_memory else ""
         schema = pl.DataFrame(schema=lazy.collect_schema()).to_arrow().schema
         super().__init__(schema, f"polars {text}{memory}", self._files or [text + memory])
-        self._plain = self._read_here(plan)
+        self._parquet_source = self._read_here(plan)
 
     def _read_here(self, plan: object) -> ParquetSource | None:
         """Return a source that reads the Parquet files of a plan itself; None if the plan does
@@ -116,8 +116,8 @@ class LazySource(Source):
     def _scan(self, names: list[str]) -> ArrowTables:
         """Yield tables of Arrow with the columns ``names``, run by polars or read from Parquet
         files."""
-        if self._plain is not None:
-            yield from self._plain._scan(names)
+        if self._parquet_source is not None:
+            yield from self._parquet_source._scan(names)
             return
         pl: Any = import_module("polars")
         some = self._lazy.select(

@@ -314,14 +314,16 @@ def _list_operation_names(kind: str, node: object) -> list[str]:
 def _is_rowwise(kind: str, node: Any, names: list[str]) -> bool:
     """Return whether each row of an operation's result follows from one row of its input.
 
-    ``kind`` is the name of the operation, ``node`` its content in the plan, and ``names`` what
-    `_list_operation_names` returns. In a family all functions are so, but for those that
-    `_FAMILIES` lists. ``is_in`` is so for a list of constants.
+    ``kind`` is the name of the operation, and ``node`` its content in the plan. ``names`` has the
+    name of the operation and those of the function that it calls: ["Function", "StringExpr",
+    "Uppercase"].
     """
     if kind == "MapFunction":
         return names[-1] in _ROWWISE
     if kind != "Function":
         return kind in _ROWWISE
+    # `_FAMILIES` has for each family, such as "StringExpr", the functions that are not rowwise.
+    # "IsIn" is rowwise for a list of constants only.
     if len(names) > 2 and names[1] in _FAMILIES:
         constant = names[-1] != "IsIn" or (
             isinstance(node["input"][1], dict) and "Literal" in node["input"][1]

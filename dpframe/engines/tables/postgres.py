@@ -20,10 +20,10 @@ _EPOCH = "(extract(epoch FROM {0}) * 1000000)::int8"
 # By the name of a type: how a cell is read, by operations that no cell makes fail, and the type of
 # Arrow that it has here.
 _INT, _FLOAT = ("({0})::int8", "int64"), ("({0})::float8", "float64")
-_LETTERS = "({0})::text"
-_TEXT = (f"convert_to({_LETTERS}, 'UTF8')", "large_string")
-# Types of Arrow whose cells a statement takes for what they are.
-_COUNTED = ("int64", "float64", "bool_", "large_string")
+_AS_TEXT = "({0})::text"
+_TEXT = (f"convert_to({_AS_TEXT}, 'UTF8')", "large_string")
+# Types of Arrow that PostgreSQL can count and add up by itself.
+_TYPES_COUNTED_IN_SQL = ("int64", "float64", "bool_", "large_string")
 _TYPES: dict[str, tuple[str, str]] = {
     **dict.fromkeys(("int2", "int4", "int8", "oid"), _INT),
     **dict.fromkeys(("float4", "float8"), _FLOAT),
@@ -105,7 +105,8 @@ class PostgresSource(Source):
     def __init__(self, url: str, table: str):
         """Connect to the database of a URL, and find the columns and hazards of a table or view.
 
-        A view that may return other rows each time is refused.
+        A hazard is a part of a view that may return other rows each time, or rows that are made of
+        several people's. The first kind is refused. The second needs ``because=``.
         """
         pa: Any = import_module("pyarrow")
         self._connection = _connect(url)
@@ -116,17 +117,21 @@ class PostgresSource(Source):
             raise BadValue(
                 f"this database has no table {table!r}, and no such view. Of a query make a view, and open that."
             )
+        # For each column: how a cell is read for Arrow, and its Arrow type. Enums are texts.
         kinds = {
             name: _TEXT if sort == "e" else _TYPES.get(kind, _OTHER) for name, kind, sort in listed
         }
         self._read = {name: text.format(quote_name(name)) for name, (text, _) in kinds.items()}
-        self._counted = {
-            name: (_LETTERS if kind == "large_string" else text).format(quote_name(name))
+        # How a cell is read where the database itself counts and adds up. Arrow needs texts as
+        # bytes in UTF-8, and here they stay texts.
+        self._read_for_counting = {
+            name: (_AS_TEXT if kind == "large_string" else text).format(quote_name(name))
             for name, (text, kind) in kinds.items()
-            if kind in _COUNTED
+            if kind in _TYPES_COUNTED_IN_SQL
         }
         text = with_views(table, dict(self._ask(_VIEWS))).removeprefix(table)
         check_sql(text)
+        # `judge` raises at a refused hazard, and returns those that ``because=`` has to declare.
         self.declared: tuple[FoundHazard, ...] = judge(
             self.answers, [*self._hazards(), *find_across(text)]
         )
@@ -172,9 +177,11 @@ class PostgresSource(Source):
         """
         # Statements give such names to their own tables.
         ours = self._name.casefold().strip('"').startswith(OURS)
-        if self._ask("SHOW server_encoding") != [("UTF8",)] or not self._counted or ours:
+        if self._ask("SHOW server_encoding") != [("UTF8",)] or not self._read_for_counting or ours:
             return None
-        columns = ", ".join(f"{text} AS {quote_name(name)}" for name, text in self._counted.items())
+        columns = ", ".join(
+            f"{text} AS {quote_name(name)}" for name, text in self._read_for_counting.items()
+        )
         return Counting(PostgresDatabase(self._connection), f"(SELECT {columns} FROM {self._name})")
 
     def _scan(self, names: list[str]) -> ArrowTables:

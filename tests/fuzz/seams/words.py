@@ -351,7 +351,7 @@ SAME_OF_ROWS: tuple[tuple[str, str], ...] = (
 
 # Words that ask nothing of rows, and why.
 IDLE: dict[str, str] = {
-    **dict.fromkeys(("accountant", "budget", "ledger", "declarations", "card", "close", "open"), "the session's own"),
+    **dict.fromkeys(("accountant", "budget", "ledger", "declarations", "card", "report", "close", "open"), "the session's own"),
     **dict.fromkeys(("columns", "dtypes", "dtype", "name", "ndim", "shape", "keys", "explain"), "public: schema and plans"),
     **dict.fromkeys(("head", "tail", "sample", "info"), "rows that are made up"),
     **dict.fromkeys(("hist", "boxplot", "plot"), "a picture of answers that other words ask for"),
