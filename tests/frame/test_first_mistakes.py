@@ -15,8 +15,10 @@ import pandas as pd
 import pytest
 
 import dpframe
-from dpframe import DPError, NoSession
+from dpframe import DPError, NoSession, PrivacyWarning
 from dpframe.datasets import BOUNDS, KEYS, STATES, visits
+
+plt = pytest.importorskip("matplotlib.pyplot")
 
 
 class Mistake(NamedTuple):
@@ -35,7 +37,7 @@ BEFORE_OPENING = [
         "df.dp.open(epsilon=1, bounds={'age': (0, 110)})",
     ),
     Mistake("df.dp.open(epsilon='1')", "a number such as 0.1, not str", "df.dp.open(epsilon=0.1)"),
-    Mistake("df.dp.open(eps=1)", "'epsilon'", "df.dp.open(epsilon=1)"),
+    Mistake("df.dp.open(eps=1)", "Did you mean 'epsilon'?", "df.dp.open(epsilon=1)"),
     Mistake(
         "df.dp.open(1, bound={'age': (0, 110)})",
         "Did you mean 'bounds'?",
@@ -92,7 +94,16 @@ AFTER_OPENING = [
         "Combine conditions with &, | and ~",
         "p[(p['age'] > 65) & p['smoker']].count()",
     ),
-    Mistake("p[p.age > 65 & p.smoker]", "and 65 (number) is not one", "p[(p.age > 65) & p.smoker]"),
+    Mistake(
+        "p[p.age > 65 & p.smoker]",
+        "write parentheses: p[(p['age'] > 65) & p['smoker']]",
+        "p[(p['age'] > 65) & p['smoker']].count()",
+    ),
+    Mistake("plt.hist(p['age'])", "p['age'].hist(bins=30)", "p['age'].hist(bins=30)"),
+    Mistake(
+        "list(p['state'].unique())", "list keys=[...]", "p.groupby('state', keys=STATES).size()"
+    ),
+    Mistake("p.synthetic(100)", "dpframe.dummy(p)", "dpframe.dummy(p)"),
     Mistake(
         "[rows for _, rows in p.groupby('state', keys=STATES)]",
         "rows of people",
@@ -105,7 +116,8 @@ AFTER_OPENING = [
 def run(line: str, **names: Any) -> Any:
     with warnings.catch_warnings():
         warnings.filterwarnings("ignore", category=dpframe.PrivacyWarning)
-        known = {"np": np, "pd": pd, "pickle": pickle, "STATES": STATES}
+        known = {"np": np, "pd": pd, "plt": plt, "pickle": pickle, "dpframe": dpframe}
+        known["STATES"] = STATES
         return eval(line, {**known, **names})
 
 
@@ -137,3 +149,12 @@ def test_a_question_asked_twice_is_free_and_the_same():
     first = p.mean("age", epsilon=1)
     assert p.mean("age", epsilon=1) == first
     assert p.budget.spent == 1
+
+
+def test_a_cell_that_loads_and_opens_is_heard_when_it_runs_again():
+    visits(200).dp.open(1, bounds=BOUNDS, keys=KEYS)
+    with pytest.warns(PrivacyWarning, match="second budget on a table opened before") as heard:
+        visits(200).dp.open(1, bounds=BOUNDS, keys=KEYS)
+    (warning,) = heard
+    assert "ledger=" in str(warning.message)
+    assert len(str(warning.message)) <= 120
