@@ -418,8 +418,8 @@ def test_piece_14_an_experiment_of_two_arms():
 
 def test_piece_15_survival():
     rng = np.random.default_rng(4)
-    month = np.minimum(rng.geometric(0.023, 3000), 13)
-    df, months = pd.DataFrame({"month": month, "arrest": month < 13}), range(1, 14)
+    month = np.minimum(rng.geometric(0.03, 3000), 9)
+    df, months = pd.DataFrame({"month": month, "arrest": month < 9}), range(1, 10)
     p = df.dp.open(1000, keys={"month": months}, because="pieces")
     deaths = p[p["arrest"]].groupby("month").size(epsilon=0.5)
     leaving = p.groupby("month").size(epsilon=0.5)
