@@ -37,6 +37,7 @@ from importlib import import_module
 from types import FrameType
 
 _TRIED = 5  # names that look alike, to find one that is close enough
+_FIRST_LETTERS = 3  # that stand for a name
 SWITCH = "DPFRAME_DEBUG"  # of those who own the data: causes and ways through the package may quote cells
 
 
@@ -222,15 +223,20 @@ def with_article(word: str) -> str:
 def find_close_name(name: object, known: Iterable[Hashable]) -> str | None:
     """Return the known name that was probably meant, whatever its case; None if none is close.
 
+    The first letters of one name alone stand for it.
+
     >>> find_close_name("Agee", ["age", "cost"]), find_close_name("report", ["plot", "pop"])
     ('age', None)
+    >>> find_close_name("eps", ["epsilon", "delta"])
+    'epsilon'
     """
     typed = str(name).lower()
     lowered = {str(one).lower(): str(one) for one in known}
     for close in get_close_matches(typed, lowered, n=_TRIED):
         if _count_edits(typed, close) <= max(1, len(typed) // 3):
             return lowered[close]
-    return None
+    begun = [one for one in lowered if one.startswith(typed)]
+    return lowered[begun[0]] if len(begun) == 1 and len(typed) >= _FIRST_LETTERS else None
 
 
 def _count_edits(first: str, second: str) -> int:

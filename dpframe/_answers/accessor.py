@@ -199,7 +199,8 @@ class Answer(AnswerSelection, TableVerbs, Tabular):
 
         A number is noise where half its 95 % interval is more than half of the number. It is noise
         too where the interval is half of what is possible or more: the bounds of a mean, -1 to 1
-        for a correlation. A number with bounds that is near zero is compared with a tenth of them.
+        for a correlation. A number with bounds that is near zero is compared with a tenth of them,
+        or with a hundredth where they have one sign.
         A number that was computed from answers is compared with itself alone. A quantile that was
         chosen is noise too where it may be off by half of the values of its group, as the same
         release counts them. ``open(reliable=)`` takes another part than a half

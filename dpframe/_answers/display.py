@@ -25,7 +25,14 @@ from dpframe._answers.receipts import ANSWER, get_receipt
 from dpframe._errors import DPError
 from dpframe._options import options
 from dpframe._plans.plan import Plan
-from dpframe._plans.worth import LEVEL, MARK, describe_choice_error, describe_limits
+from dpframe._plans.worth import (
+    LEVEL,
+    MARK,
+    describe_choice_error,
+    describe_extremes,
+    describe_limits,
+    describe_rare_groups,
+)
 from dpframe._types import Bools, Ends, PandasAnswer, Places, Series
 
 _MOST_COLUMNS = 64  # of a table in which each column is looked up by itself
@@ -133,7 +140,9 @@ def _make_facts(
     columns: Sequence[ColumnFacts | None], notes: Sequence[str], plans: Sequence[Plan]
 ) -> AnswerFacts:
     """Return the facts of an answer, with a caption and with what its plans say of all numbers."""
-    lines = list(dict.fromkeys(filter(None, [*notes, *map(describe_limits, plans)])))
+    notes_of_plans = (describe_extremes, describe_rare_groups, describe_limits)
+    says = [describe(plan) for describe in notes_of_plans for plan in plans]
+    lines = list(dict.fromkeys(filter(None, [*notes, *says])))
     questions = "; ".join(dict.fromkeys(plan.question for plan in plans))
     caption = shorten(questions, _LONGEST_CAPTION, placeholder=" ...")
     has_ends = any(known is not None and known.ends is not None for known in columns)
@@ -192,11 +201,18 @@ def _format_intervals(
         any(_pandas.isna(part) or _is_infinite(part) for part in (value, one, two))
         for value, one, two in zip(values, low, high, strict=True)
     ]
-    if all(missing):
+    endless = [_is_infinite(one) or _is_infinite(two) for one, two in zip(low, high, strict=True)]
+    if all(missing) and not any(endless):
         return plain
+    alone = [
+        _format_endless(value, text) if no_end else _format_single(value, text)
+        for text, no_end, value in zip(plain, endless, values, strict=True)
+    ]
+    if all(missing):
+        return align_texts(alone, *blank)
     pairs = [
-        (_format_single(value, text), "") if gone else split_interval(value, one, two, whole)
-        for text, gone, value, one, two in zip(plain, missing, values, low, high, strict=True)
+        (text, "") if gone else split_interval(value, one, two, whole)
+        for text, gone, value, one, two in zip(alone, missing, values, low, high, strict=True)
     ]
     numbers = align_texts([number for number, _ in pairs], *blank)
     halves = align_texts([half for _, half in pairs], *blank)
@@ -218,6 +234,17 @@ def _format_single(value: object, text: str) -> str:
     """
     short = isinstance(value, float) and math.isfinite(value)
     return f"{value:.12g}" if short else text.strip()
+
+
+def _format_endless(value: object, text: str) -> str:
+    """Return a number whose interval has no end as text: two digits, since its noise leaves none.
+
+    ``text`` is that of pandas.
+    """
+    if not isinstance(value, float) or not math.isfinite(value) or value == 0:
+        return _format_single(value, text)
+    decimals = 1 - math.floor(math.log10(abs(value)))
+    return f"{round(value, decimals):.{max(0, min(decimals, 300))}f}"
 
 
 def _find_visible_rows(size: int, every: bool) -> Places:

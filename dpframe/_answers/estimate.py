@@ -46,6 +46,7 @@ from dpframe._plans.worth import (
     ORDINARY,
     NoiseRule,
     describe_choice_error,
+    describe_extremes,
     describe_limits,
     find_largest_miss,
     is_noise,
@@ -143,9 +144,9 @@ class Estimate(NumberOperators, Tabular):
     def reliable(self) -> bool:
         """True if the number is more than noise.
 
-        Half its 95 % interval is at most half of the number, or of a tenth of the bounds where that
-        is more. The interval is less than half of what is possible. ``open(reliable=)`` takes
-        another part than a half.
+        Half its 95 % interval is at most half of the number, or of a part of the bounds where that
+        is more: a tenth where zero is between them, else a hundredth. The interval is less than
+        half of what is possible. ``open(reliable=)`` takes another part than a half.
 
         A quantile that was chosen is noise too where it may be off by half of the values. Their
         number is read off the same release (docs/guarantees/intervals.md#noise-is-flagged).
@@ -271,7 +272,8 @@ class Estimate(NumberOperators, Tabular):
         noise = "" if self.reliable else "noise"
         miss = max(map(find_largest_miss, self.plans), default=0.0)
         ranks = f"off by at most {math.ceil(miss):,} ranks" if miss >= 1 else ""
-        notes = dict.fromkeys(filter(None, [noise, ranks, *map(describe_limits, self.plans)]))
+        says = [say(plan) for say in (describe_extremes, describe_limits) for plan in self.plans]
+        notes = dict.fromkeys(filter(None, [noise, ranks, *says]))
         return ", ".join([self._text(), *notes])
 
     def _text(self) -> str:

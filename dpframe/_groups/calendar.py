@@ -56,7 +56,15 @@ def count_periods(by: Iterable[By], people: Sequence[Column]) -> int:
 
     ``people`` are the columns that name a person.
     """
-    return math.prod(len(level.index) for level in by if _is_by_time(level, people))
+    return math.prod(_count_times(level, people) for level in by if _is_by_time(level, people))
+
+
+def _count_times(level: By, people: Sequence[Column]) -> int:
+    """Return the number of periods in a grouping by time; of combinations, those of their times."""
+    if not isinstance(level, TupleBy):
+        return len(level.index)
+    others = [i for i, one in enumerate(level.levels) if not _is_by_time(one, people)]
+    return int(level.tuples.index.droplevel(others).nunique()) if others else len(level.index)
 
 
 def _is_by_time(level: By, people: Sequence[Column]) -> bool:

@@ -350,6 +350,17 @@ def know_no_scale(cell: Cell, n: float = math.inf) -> tuple[float, float]:
     return 0.0, math.inf
 
 
+def judge_within_bounds(cell: Cell, n: float = math.inf) -> tuple[float, float]:
+    """Return the scales that judge a number between the bounds of a column: a part of the width of
+    the bounds, and the width.
+
+    The part is a tenth where the number may have either sign. Where it has one sign, zero is an end
+    and no middle, so the part is a hundredth.
+    """
+    width = cell.upper - cell.lower
+    return width / (10 if cell.lower < 0 < cell.upper else 100), width
+
+
 def know_no_deviation(m: Measured) -> float | None:
     """Return None, because no standard deviation of the noise can be stated."""
     return None

@@ -30,6 +30,7 @@ from dpframe._plans.aggregates import (
     fieller,
     find_sum_deviation,
     is_too_wide,
+    judge_within_bounds,
     measure_sum,
     powers,
     ratio,
@@ -258,14 +259,6 @@ def _find_mean_deviation(m: Measured) -> Floats | None:
     sure = n > m.half_width(N, 0.95)
     width = m.cell.upper - m.cell.lower
     return np.where(sure, width * np.sqrt(variance) / np.where(sure, n, 1.0), math.nan)
-
-
-def _judge_mean(cell: Cell, n: float = math.inf) -> tuple[float, float]:
-    """Return the scales by which a mean is judged as noise: a tenth of its bounds, and their width.
-
-    Below the first a number is as good as zero.
-    """
-    return (cell.upper - cell.lower) / 10, cell.upper - cell.lower
 
 
 # Weighted sums ------------------------------------------------------------------------------------
@@ -767,7 +760,7 @@ register(
         alone=_mean_alone,
         error=_expect_mean_error,
         deviation=_find_mean_deviation,
-        judging_scale=_judge_mean,
+        judging_scale=judge_within_bounds,
         ratio=True,
         drawn=True,
         population=_enclose_population_mean,

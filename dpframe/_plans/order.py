@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
@@ -27,6 +26,7 @@ from dpframe._plans.aggregates import (
     Setting,
     VectorKey,
     find_no_interval,
+    judge_within_bounds,
     register,
 )
 from dpframe._plans.sampling import About
@@ -371,15 +371,6 @@ def _enclose_population_quantile(m: Measured, level: float) -> Interval:
     return _find_points(m.cell, low), _find_points(m.cell, high)
 
 
-def _judge_quantile(cell: Cell, n: float = math.inf) -> tuple[float, float]:
-    """Return the scales by which a quantile is judged as noise: a tenth of its bounds, and their
-    width.
-
-    Below the first a number is as good as zero.
-    """
-    return (cell.upper - cell.lower) / 10, cell.upper - cell.lower
-
-
 def _expect_rank_error(m: Measured, level: float = 0.95) -> float:
     """Return by how many ranks a quantile read off a noisy distribution may miss.
 
@@ -427,7 +418,7 @@ _QUANTILE = Aggregate(
     least_values=_bound_values,
     adjust=_mark_level,
     rank_error_text="at most {r:.4g} values too many lie below the answer, and above it",
-    judging_scale=_judge_quantile,
+    judging_scale=judge_within_bounds,
     drawn=True,
     population=_enclose_population_choice,
 )
@@ -447,7 +438,7 @@ register(
         adjust=_note_level,
         rank_error_text="within ± {r:.4g} ranks",
         ranks=_expect_rank_error,
-        judging_scale=_judge_quantile,
+        judging_scale=judge_within_bounds,
         drawn=True,
         population=_enclose_population_quantile,
     ),

@@ -19,6 +19,7 @@ from numpy.typing import ArrayLike, NDArray
 from dpframe._errors import caution
 from dpframe._plans.aggregates import AGGREGATES, Cell, Floats, Measured, read_noisy
 from dpframe._plans.durations import convert_to_seconds
+from dpframe.mechanisms.threshold import Threshold
 
 if TYPE_CHECKING:
     from dpframe._plans.plan import Plan
@@ -126,7 +127,7 @@ def judge_at_sight(
     the intervals tell. Half the interval of a total is between that of one of the integers behind
     it and the sum of all of theirs. Half the interval of a ratio is between 0.7 and 1.3 times that
     of its count, as a part of the count, if the count is more than 1 / 0.3 times its noise. The
-    numbers 13, 0.3, 0.7 and 1.3 in the body follow from that.
+    numbers 0.3, 0.7 and 1.3 in the body follow from that.
     """
     sure, noisy, near_zero = True, False, 0
     for cell, value in zip(plan.cells, values, strict=True):
@@ -147,12 +148,12 @@ def judge_at_sight(
                 near_zero += int(np.count_nonzero(half > part * abs(number)))
             continue
         count = sum(map(mul, weights, raw[cell.part]))
-        # Even a ratio near zero is reliable with this count: it is compared with a tenth of 1.
-        large = count >= half * max(13.0 / part, 1 / 0.3)
+        unit, width = AGGREGATES[cell.aggregate].judging_scale(cell)
+        # Even a ratio near zero is reliable with this count: it is compared with the unit.
+        large = count >= half * max(1.3 * width / (unit * part) if width else 0.0, 1 / 0.3)
         if large is True or np.all(large):
             continue
-        width = cell.upper - cell.lower
-        limit = part * count * np.maximum(abs(number) / width, 0.1) if width else np.inf
+        limit = part * count * np.maximum(abs(number), unit) / width if width else np.inf
         if not np.all((count >= half / 0.3) & (1.3 * half <= limit)):
             sure = False
             noisy |= bool(np.any(0.7 * half > np.maximum(limit, 0.0)))
@@ -346,6 +347,20 @@ def describe_choice_error(plan: Plan) -> str:
 def list_notes(plan: Plan) -> list[str]:
     """Return all that a plan says of its released numbers, a text for each line below an answer."""
     return [text for text in (describe_choice_error(plan), describe_limits(plan)) if text]
+
+
+def describe_extremes(plan: Plan) -> str:
+    """Return a note on a least or a greatest value, which is the quantile near it; else empty."""
+    levels = {cell.constants.get("level") for cell in plan.cells}
+    named = {name: float(AGGREGATES[name].level or 0) for name in ("min", "max")}
+    texts = [f"{name} is the quantile {level}" for name, level in named.items() if level in levels]
+    return ", ".join(texts)
+
+
+def describe_rare_groups(plan: Plan) -> str:
+    """Return a note for groups that the release itself has found; empty for listed ones."""
+    found = any(isinstance(part.noise, Threshold) for part in plan.parts)
+    return "rare groups are left out; .dp.plan tells how rare" if found else ""
 
 
 def describe_limits(plan: Plan) -> str:

@@ -127,6 +127,15 @@ def test_every_correlation_whose_interval_is_all_there_is_is_noise(p):
         assert not reliable.loc[all_there_is, column].any()
 
 
+@pytest.mark.parametrize(("bounds", "good"), [((0, 2000), False), ((-1000, 1000), True)])
+def test_a_mean_is_as_good_as_zero_only_where_zero_lies_between_its_bounds(bounds, good):
+    """A cost of 20 ± 35 of at most 2000 says little; a change of 20 ± 35 says that it is small."""
+    p = pd.DataFrame({"x": [20.0] * 6000}).dp.open(1, bounds={"x": bounds}, because="one sign")
+    mean = quietly(lambda: p.mean("x", epsilon=0.02))
+    assert mean.reliable is good
+    assert p.mean("x", epsilon=0.5).reliable
+
+
 def test_an_empty_group_that_shows_the_middle_does_not_look_like_data(p):
     with pytest.warns(PrivacyWarning, match="marked"):
         means = p.groupby("state")["delay"].mean(epsilon=1)

@@ -745,6 +745,12 @@ def _list_joint_texts(e: Call, keys: KeysOf, ends: Lookup) -> Values | None:
 
 def concatenate(op: str, left: Expr, right: Expr) -> Expr:
     """Return the expression ``left + right`` of texts; refuse other operators and operands."""
+    times = [f"p[{one.name!r}].dt" for one in left.columns() if one.kind == "time"]
+    if op == "-" and times and ".dt.to_period(" in str(left):
+        raise BadType(
+            "periods are labels here and have no difference. Subtract numbers of months instead, "
+            f"such as {times[0]}.year * 12 + {times[0]}.month."
+        )
     if op != "+" or not {left.kind, right.kind} <= {*TEXTS}:
         raise BadType(
             f"{describe(left)} {op} {describe(right)} has no value. Texts are joined by +; numbers "
