@@ -24,6 +24,7 @@ from dpframe._answers.matching import MatchedAnswer, ReleasedTable, count_keys
 from dpframe._answers.receipts import ANSWER, get_receipt
 from dpframe._errors import DPError
 from dpframe._options import options
+from dpframe._plans.aggregates import AGGREGATES
 from dpframe._plans.plan import Plan
 from dpframe._plans.worth import (
     LEVEL,
@@ -71,7 +72,9 @@ def find_facts(answer: PandasAnswer) -> AnswerFacts:
     except DPError:
         return _find_facts_of_changed(answer, text)
     columns = [*[None] * numbers.keys, *_list_columns(numbers)]
-    notes = [describe_noise(columns), *map(describe_choice_error, numbers.plans)]
+    notes = [describe_noise(columns)]
+    if any(AGGREGATES[cell.aggregate].picks for cell in numbers.cells):
+        notes += map(describe_choice_error, numbers.plans)
     return _make_facts(columns, notes, numbers.plans)
 
 

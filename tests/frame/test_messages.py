@@ -18,7 +18,7 @@ def df():
 @pytest.mark.parametrize(
     ("ask", "advice"),
     [
-        (lambda p: p.histogram("t"), r"p\.resample\('ME', on='t'\)"),
+        (lambda p: p.histogram("t"), r"bounds=\('2024-01-01', '2024-12-31'\)"),
         (lambda p: p.histogram("s"), "Use value_counts"),
         (lambda p: p.suggest_bounds("t"), "the first and the last moment, are yours to declare"),
         (lambda p: p.adopt(pd.DataFrame({"x": [1.0]})), r"adopt needs because='\.\.\.'"),
