@@ -228,6 +228,7 @@ MEANT = [
 ]
 
 
+@pytest.mark.filterwarnings("ignore::dpframe.PrivacyWarning")  # of limits that leave rows out
 @pytest.mark.parametrize(("line", "private"), REFUSED)
 def test_line_of_pandas_is_refused_for_nothing_and_its_translation_answers(
     line: str,

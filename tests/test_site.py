@@ -132,6 +132,17 @@ def test_a_page_of_contents_is_what_an_index_links_to() -> None:
     assert indexes.contents("docs/develop/index", "", names) == ([], ["CONTRIBUTING"])
 
 
+def test_lists_under_headings_are_groups_and_other_links_are_not() -> None:
+    text = "| [c](c.md#x) |\n\n## One\n\n- [The a](a.md)\n\n## Two\n\n- [b](b.md), [c](c.md)\n"
+    assert indexes.groups("how/index", text, ["how/c", "how/a", "how/b"]) == [
+        ("One", ["how/a"]),
+        ("Two", ["how/b"]),
+        ("", ["how/c"]),
+    ]
+    assert indexes.groups("how/index", "## One\n\n- [a](a.md)\n", ["how/a"]) == [("", ["how/a"])]
+    assert ":caption: One" in indexes.toctree(["how/a"], {"how/a": "The a"}, ":hidden:", "One")
+
+
 def test_stored_inventories_name_what_there_is() -> None:
     import numpy
     import pandas
