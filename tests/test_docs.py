@@ -373,7 +373,8 @@ def test_noise_of_a_page_is_the_same_in_each_run_and_another_in_each_block(tmp_p
     text = "\n".join(f"```python\n{draw}  # {n}\n```\n\n```text\n?\n```\n" for n in (1, 2))
     page.write_text(text, encoding="utf-8")
     first, again = ([printed for _, printed in walk(page, {})] for _ in range(2))
-    assert first == again and first[0] != first[1]
+    assert first == again
+    assert first[0] != first[1]
 
 
 def test_a_block_that_raises_is_noticed(tmp_path: Path) -> None:

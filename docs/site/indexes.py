@@ -17,6 +17,7 @@ ENTRY = re.compile(r"^- \[([^\]]+)\]\(([^)\s#]+)\)", re.MULTILINE)  # a list's o
 HEADING = re.compile(r"^## ", re.MULTILINE)
 INDEXES = ("index", "README")
 # Pages that lie elsewhere, since people and tools look for them there, and the index that has them.
+GROUPS: dict[str, list[str]] = {}  # captions for such pages; `conf` fills both
 GUESTS = {"docs/develop/index": ["CONTRIBUTING", "CODE_OF_CONDUCT", "CHANGELOG", "SECURITY"]}
 
 
@@ -70,6 +71,16 @@ def groups(docname: str, text: str, linked: list[str]) -> list[tuple[str, list[s
     return [*found, *([("", rest)] if rest else [])]
 
 
+def grouped(pages: list[str]) -> list[tuple[str, list[str]]]:
+    """Return pages that no index lists in their groups of `GROUPS`; all others come last."""
+    found = []
+    for caption, names in GROUPS.items():
+        if here := [name for name in pages if name in names]:
+            found.append((caption, here))
+            pages = [name for name in pages if name not in here]
+    return [*found, *([("", pages)] if pages else [])]
+
+
 def toctree(pages: list[str], titles: dict[str, str], option: str, caption: str = "") -> str:
     lines = [f"{titles[name]} </{name}>" if name in titles else f"/{name}" for name in pages]
     options = [option, *([f":caption: {caption}"] if caption else [])]
@@ -82,7 +93,8 @@ def add_contents(app: Any, docname: str, source: list[str]) -> None:
         titles = {place(link, docname): title for title, link in ENTRY.findall(source[0])}
         parts = groups(docname, source[0], linked) if docname != "README" else [("", linked)]
         source[0] += "".join(toctree(pages, titles, ":hidden:", name) for name, pages in parts)
-        source[0] += toctree(others, {}, ":maxdepth: 1")
+        for name, pages in grouped(others):
+            source[0] += toctree(pages, {}, ":maxdepth: 1", name)
 
 
 def setup(app: Any) -> dict[str, bool]:

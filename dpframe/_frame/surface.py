@@ -20,6 +20,7 @@ from dpframe._frame.columns import order, votes
 from dpframe._frame.columns import steps as cells
 from dpframe._frame.frame import PrivateFrame
 from dpframe._frame.groups import PrivateGroupBy
+from dpframe._frame.help import explain_parameters
 from dpframe._frame.people import join as own_rows
 from dpframe._frame.people import steps as people
 from dpframe._frame.people.groups import group_by_person
@@ -272,3 +273,5 @@ explain_arguments(PrivateFrame, pd.DataFrame)
 explain_arguments(PrivateColumn, pd.Series)
 explain_arguments(PrivateGroupBy, DataFrameGroupBy)
 show_as(vars(PrivateGroupBy)["agg"], "PrivateGroupBy.agg", AGG_OF_GROUPS)
+for _kind in (PrivateFrame, PrivateColumn, PrivateGroupBy):
+    explain_parameters(_kind)
