@@ -63,6 +63,9 @@ copybutton_prompt_is_regexp = True
 autosummary_generate = False  # `reference` writes its pages
 autodoc_member_order = "alphabetical"
 autodoc_typehints = "signature"
+autodoc_type_aliases = {
+    name: name for name in ("BoundsLike", "BoundColumn", "ColumnLike", "QuantileLevels")
+}
 add_module_names = False
 default_role = "py:obj"
 python_maximum_signature_line_length = 80
