@@ -110,6 +110,7 @@ GROUPS = {
             *("plan/index", "reports/index", "estimates-of-reports/index"),
         ),
         "Budgets": ("budget/index", "accountant/index"),
+        "Functions and modules": ("functions/index", "modules/index", "errors", "options"),
     }.items()
 }
 FUNCTIONS = tuple(name for name in dpframe.__all__ if inspect.isfunction(getattr(dpframe, name)))
