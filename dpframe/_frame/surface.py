@@ -209,10 +209,10 @@ SELECTED: dict[str, str] = {
     >>> p = df.dp.open(100, bounds={"age": (0, 110)}, keys={"state": ["NY", "CA"]})
     >>> p.groupby("state")["age"].quantile([0.25, 0.75], epsilon=80)
     state
-    NY     0.25    40.0
-           0.75    40.0
-    CA     0.25    30.0
-           0.75    30.0
+    NY     0.25    40 ± 0
+           0.75    40 ± 0
+    CA     0.25    30 ± 0
+           0.75    30 ± 0
     Name: age, dtype: float64
     """,
 }

@@ -52,9 +52,9 @@ def quantile(
     >>> df = pd.DataFrame({"age": [20] * 50 + [30] * 100 + [70] * 50})
     >>> p = df.dp.open(100, bounds={"age": (0, 110)})
     >>> p.quantile("age", [0.1, 0.5, 0.9], epsilon=80)
-    0.1    20.0
-    0.5    30.0
-    0.9    70.0
+    0.1    20 ± 0
+    0.5    30 ± 0
+    0.9    70 ± 0
     Name: age, dtype: float64
     """
     if isinstance(column, float | int | list | np.ndarray) and not self._is_column(column):
@@ -86,7 +86,7 @@ def median(
     >>> df = pd.DataFrame({"age": [20, None, 30, 30, 31, 90] * 20})
     >>> p = df.dp.open(100, bounds={"age": (0, 110)})
     >>> p.median("age", epsilon=80, resolution=1)
-    30
+    30 ± 0
     """
     return _ask_quantiles(self, _levels(0.5, payment), column, bounds, resolution, payment)
 
