@@ -2,7 +2,8 @@
 
 The project names no host. Whoever builds a release says where the repository is, in ``DPFRAME_REPOSITORY``, and where maintainers
 read mail, in ``DPFRAME_CONTACT``, as `.github/workflows/release.yml` does. Links of the README to files of the repository lead
-then to the tag of the version; without an address they are plain text, since a package index has none of these files.
+then to the tag of the version; without an address they are plain text, and
+pictures are left out, since a package index has none of these files.
 """
 
 import os
@@ -11,13 +12,15 @@ import tomllib
 from pathlib import Path
 
 ROOT = Path(__file__).parent
+IMAGE = re.compile(r"!\[([^\]]+)\]\((?!https?://)([^)]+)\)\n*")
 LINK = re.compile(r"\[([^\]]+)\]\((?!https?://|#)([^)]+)\)")
 
 
 def as_shown_elsewhere(text: str, repository: str, version: str) -> str:
     """A page of the repository for readers who have the page alone."""
+    picture = rf"![\1]({repository}/raw/v{version}/\2)\n\n" if repository else ""
     place = rf"[\1]({repository}/blob/v{version}/\2)" if repository else r"\1"
-    return LINK.sub(place, text)
+    return LINK.sub(place, IMAGE.sub(picture, text))
 
 
 def addresses(repository: str, version: str) -> dict[str, str]:

@@ -202,6 +202,12 @@ def public_methods(kind: type) -> Iterator[tuple[str, FunctionType]]:
             yield name, method
 
 
+def public_functions(kind: type) -> list[FunctionType]:
+    """Return the public methods of a class, each once."""
+    methods = [getattr(kind, name) for name in dir(kind) if not name.startswith("_")]
+    return list(dict.fromkeys(one for one in methods if isinstance(one, FunctionType)))
+
+
 def method_signature(whole: Signature, kind: type) -> Signature:
     """Return the signature to show for a function that becomes a method of the class ``kind``. Its
     first parameter loses its annotation.

@@ -19,7 +19,6 @@ import hashlib
 import math
 import os
 import sys
-import threading
 from collections import defaultdict
 from importlib.util import find_spec
 
@@ -32,6 +31,7 @@ from dpframe._session.data import sessions
 from dpframe.mechanisms import _sampling
 from tests import budget, skipped
 from tests.internals import forget_drafts
+from tests.noise import Repeatable
 from tests.postgres import Postgres, missing
 
 # Other rooms import it, too, and what is imported can no longer be rewritten.
@@ -241,23 +241,6 @@ def name_of(nodeid: str) -> str:
     return f"tests/{path.rpartition('/')[2]}::{test}"
 
 
-class Repeatable:
-    """Bytes that look random and follow from the name of a test, made when they are asked for."""
-
-    def __init__(self, node: str):
-        self.node, self.place, self.rest = node, 0, b""
-        self.lock = threading.Lock()
-
-    def __call__(self, n: int) -> bytes:
-        with self.lock:
-            while len(self.rest) < n:
-                block = f"{name_of(self.node)}|{self.place}".encode()
-                self.rest += hashlib.shake_256(block).digest(2**16)
-                self.place += 1
-            taken, self.rest = self.rest[:n], self.rest[n:]
-            return taken
-
-
 class Everywhere:
     """A fixture of all tests, and of examples in docstrings, which lie in no folder of tests."""
 
@@ -278,7 +261,7 @@ class Everywhere:
         before, of_system = set(sessions), _sampling.random_bytes
         node = request.node.nodeid
         if not node.startswith(OWN_ENTROPY) and not in_full(request.config):
-            _sampling.random_bytes = Repeatable(node)
+            _sampling.random_bytes = Repeatable(name_of(node))
         yield
         _sampling.random_bytes = of_system
         for name in set(sessions) - before:

@@ -1,7 +1,7 @@
-"""The pictures of the course: each shows the figure that the cells above its link on the page have drawn.
+"""The pictures of the course and of the README: each shows the figure that the cells above its link on the page have drawn.
 
-``python -m tests.pictures`` runs the pages and writes the pictures anew; names of pages after it choose some of them. Noise is
-drawn anew as well, so that a picture differs a little each time; what a page says of it has to be true of all of them.
+``python -m tests.pictures`` runs the pages and writes the pictures anew; names of pages after it choose some of them. Noise
+follows from the page and the block, as where the tests run the page.
 """
 
 from __future__ import annotations
@@ -12,8 +12,9 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from tests.test_docs import FENCE, ROOT, run_block
+from tests.test_docs import FENCE, ROOT, fix_noise, run_block
 
+README = ROOT / "README.md"
 COURSE = ROOT / "docs" / "course"
 PICTURE = re.compile(r"^!\[([^\]]*)\]\(([^)\s]+)\)$", re.MULTILINE)
 
@@ -27,7 +28,8 @@ def walk(page: Path, show: Callable[[str, str, Any], None]) -> None:
     parts = sorted([*FENCE.finditer(text), *PICTURE.finditer(text)], key=lambda part: part.start())
     for part in parts:
         if part.re is FENCE:
-            run_block(page, text.count("\n", 0, part.start(1)), part.group(1), names)
+            with fix_noise(f"{page.name}|{part.group(1)}"):
+                run_block(page, text.count("\n", 0, part.start(1)), part.group(1), names)
         else:
             show(*part.groups(), plt.gcf() if plt.get_fignums() else None)
             plt.close("all")
@@ -48,6 +50,6 @@ if __name__ == "__main__":
     import matplotlib
 
     matplotlib.use("Agg")
-    for drawn in sorted(COURSE.glob("*.md")):
+    for drawn in [README, *sorted(COURSE.glob("*.md"))]:
         if drawn.stem in sys.argv[1:] or not sys.argv[1:]:
             draw(drawn)

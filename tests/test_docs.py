@@ -2,15 +2,23 @@
 
 from __future__ import annotations
 
+import ast
+import contextlib
 import doctest
+import io
 import re
+import warnings
+from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
+from typing import NamedTuple
 
 import pytest
 
 import dpframe
 from dpframe import PrivateFrame
+from dpframe.mechanisms import _sampling
+from tests.noise import Repeatable
 from tests.postgres import Postgres
 
 ROOT = Path(__file__).parent.parent
@@ -29,6 +37,8 @@ PAGES = [
     ROOT / "notebooks" / "README.md",
 ]
 FENCE = re.compile(r"^```python\n(.*?)^```$", re.DOTALL | re.MULTILINE)
+# What the block above prints, as a page shows it.
+SHOWN = re.compile(r"\n```text\n(.*?)^```$", re.DOTALL | re.MULTILINE)
 LINK = re.compile(r"(?<!!)\[[^\]]+\]\(([^)\s]+)\)")
 FLAGS = doctest.NORMALIZE_WHITESPACE | doctest.ELLIPSIS
 
@@ -37,20 +47,101 @@ def name_of(page: Path) -> str:
     return str(page.relative_to(ROOT)) if page.is_relative_to(ROOT) else page.name
 
 
+class Block(NamedTuple):
+    """A block of Python on a page."""
+
+    line: int  # where it starts
+    source: str
+    shown: str | None = None  # the output below it, where the page has one
+    span: tuple[int, int] = (0, 0)  # where that output stands in the text of the page
+
+
+def read_blocks(text: str) -> Iterator[Block]:
+    """Yield the blocks of Python of a text, each with the output that stands below it."""
+    for fence in FENCE.finditer(text):
+        line, below = text.count("\n", 0, fence.start(1)), SHOWN.match(text, fence.end() + 1)
+        if below is None:
+            yield Block(line, fence.group(1))
+        else:
+            yield Block(line, fence.group(1), below.group(1), below.span(1))
+
+
 def blocks(page: Path) -> list[tuple[int, str]]:
     """Each block with the number of the line it starts at."""
-    text = page.read_text(encoding="utf-8")
-    return [(text.count("\n", 0, m.start(1)), m.group(1)) for m in FENCE.finditer(text)]
+    return [block[:2] for block in read_blocks(page.read_text(encoding="utf-8"))]
+
+
+@contextlib.contextmanager
+def fix_noise(name: str) -> Iterator[None]:
+    """Draw noise that follows from a name, so that a page shows the same numbers in each run."""
+    before = _sampling.random_bytes
+    _sampling.random_bytes = Repeatable(name)
+    try:
+        yield
+    finally:
+        _sampling.random_bytes = before
+
+
+def walk(page: Path, names: dict[str, object]) -> Iterator[tuple[Block, str]]:
+    """Run the blocks of a page in order, and yield each that has an output, with what it printed.
+
+    The noise of a block follows from its page and its text: other blocks may change.
+    """
+    names["__name__"] = "__page__"
+    for block in read_blocks(page.read_text(encoding="utf-8")):
+        with fix_noise(f"{page.name}|{block.source}"):
+            if block.shown is None:
+                run_block(page, block.line, block.source, names)
+            else:
+                yield block, print_block(page, block, names)
 
 
 def run(page: Path, names: dict[str, object] | None = None) -> int:
     """Run a page, in a namespace if one is given; how many blocks it had."""
-    names = {} if names is None else names
-    names["__name__"] = "__page__"
-    found = blocks(page)
-    for line, source in found:
-        run_block(page, line, source, names)
-    return len(found)
+    for block, printed in walk(page, {} if names is None else names):
+        place = f"{name_of(page)}, line {block.line + 1}"
+        assert is_shown(block, printed), f"{place}\nExpected:\n{block.shown}Got:\n{printed}"
+    return len(blocks(page))
+
+
+def is_shown(block: Block, printed: str) -> bool:
+    """Return whether a page shows what its block printed; ``...`` stands for any text."""
+    assert block.shown is not None
+    return doctest.OutputChecker().check_output(block.shown, printed, FLAGS)
+
+
+@contextlib.contextmanager
+def show_warnings() -> Iterator[None]:
+    """Print privacy warnings, as a notebook shows them above an answer."""
+
+    def show(message: Warning | str, category: type[Warning], *rest: object) -> None:
+        assert issubclass(category, dpframe.PrivacyWarning), message
+        print(f"{category.__name__}: {message}")
+
+    with warnings.catch_warnings():
+        warnings.simplefilter("always", dpframe.PrivacyWarning)
+        warnings.showwarning = show
+        yield
+
+
+def print_block(page: Path, block: Block, names: dict[str, object]) -> str:
+    """Run a block as a notebook runs a cell, and return what that shows.
+
+    These are privacy warnings, what the block prints, and its last value.
+    """
+    tree = ast.parse("\n" * block.line + block.source)
+    printed, last = io.StringIO(), tree.body[-1]
+    with contextlib.redirect_stdout(printed), show_warnings():
+        if isinstance(last, ast.Expr):
+            tree.body.pop()
+            exec(compile(tree, str(page), "exec", dont_inherit=True), names)
+            value = eval(compile(ast.Expression(last.value), str(page), "eval"), names)
+            if value is not None:
+                print(repr(value))
+        else:
+            exec(compile(tree, str(page), "exec", dont_inherit=True), names)
+    lines = [line.rstrip() for line in printed.getvalue().splitlines()]
+    return "\n".join(lines).strip("\n") + "\n"
 
 
 def run_block(page: Path, line: int, source: str, names: dict[str, object]) -> None:
@@ -137,6 +228,7 @@ MEANT = [
 ]
 
 
+@pytest.mark.filterwarnings("ignore::dpframe.PrivacyWarning")  # of limits that leave rows out
 @pytest.mark.parametrize(("line", "private"), REFUSED)
 def test_line_of_pandas_is_refused_for_nothing_and_its_translation_answers(
     line: str,
@@ -264,6 +356,25 @@ def test_a_wrong_output_on_a_page_is_noticed(tmp_path: Path) -> None:
     page.write_text("```python\nx = 1\n```\n\n```python\n>>> x + 1\n3\n```\n", encoding="utf-8")
     with pytest.raises(AssertionError, match="Expected"):
         run(page)
+
+
+def test_an_output_below_a_block_is_compared_with_what_the_block_prints(tmp_path: Path) -> None:
+    page = tmp_path / "page.md"
+    page.write_text("```python\nx = 1\nprint(x)\nx + 1\n```\n\n```text\n1\n2\n```\n", "utf-8")
+    assert run(page) == 1
+    page.write_text("```python\nx = 1\nx + 1\n```\n\n```text\n3\n```\n", encoding="utf-8")
+    with pytest.raises(AssertionError, match=r"Expected:\s+3\s+Got:\s+2"):
+        run(page)
+
+
+def test_noise_of_a_page_is_the_same_in_each_run_and_another_in_each_block(tmp_path: Path) -> None:
+    page = tmp_path / "page.md"
+    draw = "from dpframe.mechanisms import _sampling\nprint(_sampling.random_bytes(8))"
+    text = "\n".join(f"```python\n{draw}  # {n}\n```\n\n```text\n?\n```\n" for n in (1, 2))
+    page.write_text(text, encoding="utf-8")
+    first, again = ([printed for _, printed in walk(page, {})] for _ in range(2))
+    assert first == again
+    assert first[0] != first[1]
 
 
 def test_a_block_that_raises_is_noticed(tmp_path: Path) -> None:

@@ -55,7 +55,8 @@ def test_links_of_the_readme_lead_to_the_tag_of_the_version() -> None:
     links = re.findall(r"\]\(([^)]+)\)", text)
     assert links
     for link in links:
-        place, _, path = link.partition("https://host/dpframe/blob/v1.2.3/")
+        kind = "raw" if link.endswith(".png") else "blob"
+        place, _, path = link.partition(f"https://host/dpframe/{kind}/v1.2.3/")
         assert place == ""
         assert (ROOT / path).exists()
 
@@ -65,6 +66,7 @@ def test_readme_has_no_dead_links_without_an_address() -> None:
     assert "](" not in shown((ROOT / "README.md").read_text("utf-8"), "", "1.2.3")
     kept = "[a](https://host/a), `x[0]` (b)"
     assert shown(f"{kept} [c](d.md#e)", "", "1.2.3") == f"{kept} c"
+    assert shown("a\n\n![b](c.png)\n\nd", "", "1.2.3") == "a\n\nd"
     assert SETUP["addresses"]("", "1.2.3") == {}
     assert set(SETUP["addresses"]("https://host/dpframe", "1.2.3").values()) >= {
         "https://host/dpframe"

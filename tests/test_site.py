@@ -132,6 +132,32 @@ def test_a_page_of_contents_is_what_an_index_links_to() -> None:
     assert indexes.contents("docs/develop/index", "", names) == ([], ["CONTRIBUTING"])
 
 
+def test_every_name_of_a_frame_stands_in_one_group() -> None:
+    frames = next(one for one in reference.SECTIONS if one.title == "Frames")
+    groups = reference.groups_of(frames)
+    assert sorted(name for names in groups.values() for name in names) == reference.members(frames)
+    assert all(groups.values())
+    assert "mean" in groups["Questions, which have a price"]
+    assert "add" in groups["Arithmetic and comparisons, at no cost"]
+
+
+def test_groups_of_the_reference_name_pages_that_there_are() -> None:
+    places = {f"docs/reference/api/{place}" for place, _ in reference.pages()}
+    assert {name for names in reference.GROUPS.values() for name in names} <= places
+    assert indexes.grouped(["z"]) == [("", ["z"])]
+
+
+def test_lists_under_headings_are_groups_and_other_links_are_not() -> None:
+    text = "| [c](c.md#x) |\n\n## One\n\n- [The a](a.md)\n\n## Two\n\n- [b](b.md), [c](c.md)\n"
+    assert indexes.groups("how/index", text, ["how/c", "how/a", "how/b"]) == [
+        ("One", ["how/a"]),
+        ("Two", ["how/b"]),
+        ("", ["how/c"]),
+    ]
+    assert indexes.groups("how/index", "## One\n\n- [a](a.md)\n", ["how/a"]) == [("", ["how/a"])]
+    assert ":caption: One" in indexes.toctree(["how/a"], {"how/a": "The a"}, ":hidden:", "One")
+
+
 def test_stored_inventories_name_what_there_is() -> None:
     import numpy
     import pandas

@@ -6,8 +6,10 @@ Nothing is fetched: what is known of other projects is stored (`inventories`), a
 
 from __future__ import annotations
 
+import inspect
 import re
 import sys
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -61,6 +63,9 @@ copybutton_prompt_is_regexp = True
 autosummary_generate = False  # `reference` writes its pages
 autodoc_member_order = "alphabetical"
 autodoc_typehints = "signature"
+autodoc_type_aliases = {
+    name: name for name in ("BoundsLike", "BoundColumn", "ColumnLike", "QuantileLevels")
+}
 add_module_names = False
 default_role = "py:obj"
 python_maximum_signature_line_length = 80
@@ -100,7 +105,12 @@ BAR = re.compile(r"(``.*?``)|\|")
 def as_pages_have_it(
     app: Any, what: str, name: str, thing: object, options: object, lines: list[str]
 ) -> None:
-    """Docstrings as text of pages: pages that they name become links, and |x| stays an absolute value."""
+    """Docstrings as text of pages: pages that they name become links, and |x| stays an absolute value.
+
+    Of properties the text is taken anew: napoleon reads what stands before a colon as a type.
+    """
+    if isinstance(thing, property | cached_property):
+        lines[:] = [*(inspect.getdoc(thing) or "").splitlines(), ""]
     lines[:] = [
         PAGE.sub(r":doc:`/docs/\1`", BAR.sub(lambda m: m[1] or r"\|", line)) for line in lines
     ]
@@ -119,5 +129,6 @@ def setup(app: Any) -> None:
     indexes.GUESTS["docs/reference/index"] = [
         f"docs/reference/api/{place}" for place in reference.write(api)
     ]
+    indexes.GROUPS.update(reference.GROUPS)
     app.connect("autodoc-process-docstring", as_pages_have_it)
     app.connect("autodoc-process-signature", without_signatures)

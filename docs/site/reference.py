@@ -22,9 +22,11 @@ from dpframe._answers.hypotheses import HypothesisTest
 from dpframe._answers.reports import Estimated, Reports
 from dpframe._answers.table import AnswerTable
 from dpframe._expr.catalogue.ops import Op, list_ops, signature_of
+from dpframe._frame import surface
 from dpframe._frame.accessor import Unopened
 from dpframe._frame.column import PrivateColumn
 from dpframe._frame.groups import PrivateGroupBy
+from dpframe._frame.help import PRICE_HELP
 from dpframe._frame.people.groups import PersonGroupBy
 from dpframe._frame.testing.tests import Tests
 from dpframe._plans.budget import Budget
@@ -85,6 +87,32 @@ SECTIONS = (
     Section("Reports", Reports, "reports.dp"),
     Section("Estimates of reports", Estimated, "local.estimate(reports).dp"),
 )
+# The names of frames by what they are for, beside the releases and the steps of the surface.
+OPERATORS = (
+    *("add", "sub", "mul", "div", "truediv", "floordiv", "mod", "pow", "rsub", "rdiv"),
+    *("eq", "ne", "lt", "le", "gt", "ge", "abs", "round"),
+)
+SESSION = (
+    *("accountant", "budget", "card", "close", "declarations", "explain", "ledger", "open"),
+    *("plan_ahead", "report"),
+)
+LOOKING = (*("columns", "dtypes", "head", "info", "keys", "ndim", "sample", "shape", "tail"),)
+# The pages at the top of the reference, by what they are for; others come below them.
+GROUPS = {
+    caption: [f"docs/reference/api/{place}" for place in places]
+    for caption, places in {
+        "Open and ask": (
+            *("opening/index", "frames/index", "columns/index", "groups/index", "people/index"),
+            *("tests-of-hypotheses/index", "arguments", "parts"),
+        ),
+        "Answers": (
+            *("answers/index", "tables/index", "results-of-tests/index", "estimate/index"),
+            *("plan/index", "reports/index", "estimates-of-reports/index"),
+        ),
+        "Budgets": ("budget/index", "accountant/index"),
+        "Functions and modules": ("functions/index", "modules/index", "errors", "options"),
+    }.items()
+}
 FUNCTIONS = tuple(name for name in dpframe.__all__ if inspect.isfunction(getattr(dpframe, name)))
 ERRORS = tuple(
     name
@@ -139,6 +167,46 @@ def summaries(paths: list[str]) -> str:
     )
 
 
+def groups_of(section: Section) -> dict[str, list[str]]:
+    """Return the names of a section by what they are for. The groups of frames follow the surface."""
+    names = members(section)
+    if section.kind is not dpframe.PrivateFrame:
+        return {"": names}
+    groups: dict[str, list[str]] = {
+        "Questions, which have a price": [],
+        "Groups": [],
+        "Rows and columns, at no cost": [],
+        "Arithmetic and comparisons, at no cost": [],
+        "What is public of the table": [],
+        "The session": [],
+    }
+    asking, grouping, steps, arithmetic, looking, session = groups.values()
+    for name in names:
+        member = inspect.getattr_static(section.kind, name)
+        if name in SESSION:
+            session.append(name)
+        elif name in LOOKING:
+            looking.append(name)
+        elif name in OPERATORS:
+            arithmetic.append(name)
+        elif name in ("groupby", "resample"):
+            grouping.append(name)
+        elif name in ("fit", "plot", "test") or name in surface.RELEASES:
+            asking.append(name)
+        elif name in surface.STEPS or inspect.isfunction(member) or isinstance(member, property):
+            steps.append(name)
+    return groups
+
+
+def tables_of(section: Section) -> str:
+    """Return a table of the names of a section, or one for each group of them."""
+    parts = []
+    for title, names in groups_of(section).items():
+        head = f"{title}\n{'-' * len(title)}\n\n" if title else ""
+        parts.append(head + summaries([f"{section.path}.{name}" for name in names]))
+    return "\n".join(parts)
+
+
 def contents(pages: list[str]) -> str:
     return "\n".join([".. toctree::", "   :hidden:", "", *(f"   {page}" for page in pages), ""])
 
@@ -147,9 +215,7 @@ def pages_of(section: Section) -> Iterator[tuple[str, str]]:
     """The page of a kind of object, and one for each of its members."""
     names, in_pandas = members(section), inventories.names("pandas")
     title = f"{section.title}: {section.written}"
-    text = f".. autoclass:: {section.path}\n   :no-index-entry:\n\n" + summaries(
-        [f"{section.path}.{name}" for name in names]
-    )
+    text = f".. autoclass:: {section.path}\n   :no-index-entry:\n\n" + tables_of(section)
     yield f"{section.folder}/index", headed(title, f"{text}\n{contents(names)}")
     for name in names:
         call = f".. {directive(section.kind, name)}:: {section.path}.{name}\n"
@@ -213,6 +279,19 @@ def page_of_parts() -> str:
     return headed("Functions of cells", "\n".join(lines))
 
 
+def page_of_arguments() -> str:
+    """Return the page of the arguments that all questions take, from what `help` says of them."""
+    lines = [
+        "Each method that asks takes these. :doc:`The reference </docs/reference/index>` has more "
+        "of each.",
+        "",
+        *(".. list-table::", "   :widths: 20 80", ""),
+    ]
+    for name, text in PRICE_HELP.items():
+        lines += [f"   * - ``{name}=``", f"     - {text}"]
+    return headed("Arguments of a question", "\n".join(lines))
+
+
 def pages() -> Iterator[tuple[str, str]]:
     """Every page, by its place in ``docs/reference/api``."""
     for section in SECTIONS:
@@ -221,6 +300,7 @@ def pages() -> Iterator[tuple[str, str]]:
         yield f"functions/{name}", headed(f"dpframe.{name}", f".. autofunction:: dpframe.{name}")
     table = summaries([f"dpframe.{name}" for name in FUNCTIONS])
     yield "functions/index", headed("Functions: dpframe", f"{table}\n{contents(list(FUNCTIONS))}")
+    yield "arguments", page_of_arguments()
     yield "parts", page_of_parts()
     errors = "\n\n".join(
         f".. autoexception:: dpframe.{name}\n   :show-inheritance:" for name in ERRORS

@@ -228,7 +228,7 @@ class PrivateFrame(OperatorMethods, Tracked):
 
     @property
     def declarations(self) -> pd.DataFrame:
-        """Every fact that is public because you said so: bounds, keys, @names, and reasons."""
+        """Every fact that you declared public, such as bounds, keys, @names, with the reasons."""
         return self._session.accountant.declarations
 
     def plan_ahead(self) -> Batch[Self]:
@@ -251,7 +251,7 @@ class PrivateFrame(OperatorMethods, Tracked):
 
     @property
     def explain(self) -> Self:
-        """The same verbs, which return their plan: price, mechanism, scale, expected error. Free.
+        """The same methods, which return the plan of a question at no cost: its price and error.
 
         >>> df = pd.DataFrame({"age": [30, 41, 55]})
         >>> p = df.dp.open(1, bounds={"age": (0, 110)})
@@ -263,7 +263,7 @@ class PrivateFrame(OperatorMethods, Tracked):
         return self._in(self._mode.explaining())
 
     def close(self) -> None:
-        """Give up what is left of the budget, for good, and let go of the data."""
+        """Close the session for good: give up the rest of the budget, and let go of the data."""
         self._session.close()
 
     # Schema ---------------------------------------------------------------------------------------------------
@@ -420,8 +420,7 @@ class PrivateFrame(OperatorMethods, Tracked):
 
     @property
     def dtypes(self) -> Series:
-        """The dtypes of the columns, without the categories of categorical ones: these are cells of
-        the data."""
+        """The dtypes of the columns. Categories of categorical ones are cells, and left out."""
         return looking.dtypes(self)
 
     @property

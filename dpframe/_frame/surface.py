@@ -20,6 +20,7 @@ from dpframe._frame.columns import order, votes
 from dpframe._frame.columns import steps as cells
 from dpframe._frame.frame import PrivateFrame
 from dpframe._frame.groups import PrivateGroupBy
+from dpframe._frame.help import explain_parameters
 from dpframe._frame.people import join as own_rows
 from dpframe._frame.people import steps as people
 from dpframe._frame.people.groups import group_by_person
@@ -214,10 +215,10 @@ SELECTED: dict[str, str] = {
     >>> p = df.dp.open(100, bounds={"age": (0, 110)}, keys={"state": ["NY", "CA"]})
     >>> p.groupby("state")["age"].quantile([0.25, 0.75], epsilon=80)
     state
-    NY     0.25    40.0
-           0.75    40.0
-    CA     0.25    30.0
-           0.75    30.0
+    NY     0.25    40 ± 0
+           0.75    40 ± 0
+    CA     0.25    30 ± 0
+           0.75    30 ± 0
     Name: age, dtype: float64
     """,
 }
@@ -281,3 +282,5 @@ explain_arguments(PrivateFrame, pd.DataFrame)
 explain_arguments(PrivateColumn, pd.Series)
 explain_arguments(PrivateGroupBy, *GROUPS_OF_PANDAS)
 show_as(vars(PrivateGroupBy)["agg"], "PrivateGroupBy.agg", AGG_OF_GROUPS)
+for _kind in (PrivateFrame, PrivateColumn, PrivateGroupBy):
+    explain_parameters(_kind)
