@@ -16,6 +16,7 @@ from dpframe._plans.aggregates import list_agg_names
 from dpframe._plans.plan import Plan, note_reduced_epsilon
 from dpframe._plans.price import _rank_cost as cost_of_price
 from dpframe._questions.question import Question
+from dpframe._session import recognition
 from dpframe._session.session import Session
 from dpframe._statistics.base import Statistic
 from dpframe.accounting._filter import Price
@@ -83,6 +84,7 @@ __all__ = [
     "deaf_to_noise",
     "fits",
     "forget_drafts",
+    "forget_tables",
     "levels",
     "make_plan",
     "noise_of",
@@ -105,3 +107,8 @@ QUIET = (
 def deaf_to_noise() -> None:
     """Adds a filter for the warning of a number that is noise, after those that hear everything."""
     warnings.filterwarnings("ignore", NOISE, PrivacyWarning)
+
+
+def forget_tables() -> None:
+    """Forget which tables were opened in this process, as at its start."""
+    recognition._opened.clear()

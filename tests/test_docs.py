@@ -18,6 +18,7 @@ import pytest
 import dpframe
 from dpframe import PrivateFrame
 from dpframe.mechanisms import _sampling
+from tests.internals import forget_tables
 from tests.noise import Repeatable
 from tests.postgres import Postgres
 
@@ -85,9 +86,11 @@ def fix_noise(name: str) -> Iterator[None]:
 def walk(page: Path, names: dict[str, object]) -> Iterator[tuple[Block, str]]:
     """Run the blocks of a page in order, and yield each that has an output, with what it printed.
 
-    The noise of a block follows from its page and its text: other blocks may change.
+    The noise of a block follows from its page and its text: other blocks may change. A page is read
+    by itself, so tables that other pages opened are forgotten.
     """
     names["__name__"] = "__page__"
+    forget_tables()
     for block in read_blocks(page.read_text(encoding="utf-8")):
         with fix_noise(f"{page.name}|{block.source}"):
             if block.shown is None:

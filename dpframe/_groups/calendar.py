@@ -64,7 +64,7 @@ def _count_times(level: By, people: Sequence[Column]) -> int:
     if not isinstance(level, TupleBy):
         return len(level.index)
     others = [i for i, one in enumerate(level.levels) if not _is_by_time(one, people)]
-    return int(level.tuples.index.droplevel(others).nunique()) if others else len(level.index)
+    return len(level.tuples.index.droplevel(others).unique()) if others else len(level.index)
 
 
 def _is_by_time(level: By, people: Sequence[Column]) -> bool:

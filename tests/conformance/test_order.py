@@ -228,7 +228,7 @@ def test_leaves_scores_and_trees_are_their_definitions(storage, examples, monkey
                 counts[on_grid(clipped, exponent) - low][group] += 1
         assert found["tree"] == tree_of(counts)
         for place, q in enumerate(levels):
-            assert found["ranks"][place] == scores_of(counts, q, statistics["ranks"].over)
+            assert found["ranks"][place] == scores_of(counts, q, statistics["ranks"].denominator)
 
     check()
 
@@ -278,9 +278,9 @@ def test_an_engine_that_counts_nulls_is_not_the_definition(monkeypatch):
 def test_level_finer_than_the_integers_is_rounded_within_63_bits():
     x = Layout("int64", "category", 0, False).leaves[0]
     fine = Ranks(x, Grid(Bounds(0.0, 1.0), 0), (F(1, 3), F("0.1234567890123")))
-    assert fine.over == 2**30
-    assert abs(F(fine.parts[0], fine.over) - F(1, 3)) < F(1, 2**30)
+    assert fine.denominator == 2**30
+    assert abs(F(fine.numerators[0], fine.denominator) - F(1, 3)) < F(1, 2**30)
     crowd = np.array([[2**31], [0]])
     scores = fine.integers({fine.primitives[0]: crowd})
-    assert scores[0, 1, 0] == -(fine.over - fine.parts[0]) * 2**31
+    assert scores[0, 1, 0] == -(fine.denominator - fine.numerators[0]) * 2**31
     assert list_level_sizes(4096) == (4096, 256, 16)

@@ -389,6 +389,9 @@ _OTHERS = {
     "percentile",
     "unique",
     "histogram",
+    "histogram2d",
+    "corrcoef",
+    "cov",
 }
 _NUMPY: dict[str, list[Example]] = {
     **{name: [] for name in _OTHERS},

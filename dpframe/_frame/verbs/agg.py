@@ -75,7 +75,7 @@ def read_aggregate(value: object, also: Sequence[str] = ()) -> str:
     """
     if callable(value):
         value = find_named_function(value) or _trace_aggregate(value) or value
-    if value == "mode" and "argmax" in also:
+    if isinstance(value, str) and value == "mode" and "argmax" in also:
         return "argmax"
     if not isinstance(value, str):
         raise BadType(

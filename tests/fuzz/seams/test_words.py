@@ -45,7 +45,7 @@ REGISTRIES: dict[str, tuple[set[str], set[str]]] = {
     "ufuncs": (set(UFUNCS), {*examples.EXPRESSIONS["ufuncs"]}),
     "numpy": (
         set(NUMPY_FUNCTIONS),
-        {*words.NUMPY, *words.COLUMN_ASKS, "amin", "amax", "percentile"},
+        {*words.NUMPY, *words.COLUMN_ASKS, "amin", "amax", "percentile", "histogram2d", "corrcoef"},
     ),
     "functions": (set(PANDAS_FUNCTIONS), {*words.FUNCTIONS}),
     "sources": (
