@@ -74,6 +74,7 @@ def describe(
     min      30.0
     25%      30.0
     max      40.0
+    min is the quantile 0.01, max is the quantile 0.99
     """
     payment = check_payment(payment)
     if column is not EVERY and not isinstance(column, list):  # dtypes choose nothing, as in pandas
