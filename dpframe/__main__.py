@@ -190,7 +190,9 @@ def read_table(path: str) -> pd.DataFrame:
         if name.endswith((".csv", ".csv.gz", ".tsv")):
             return pd.read_csv(path, sep="\t" if name.endswith(".tsv") else ",")
         if name.endswith((".parquet", ".pq")):
-            return pd.read_parquet(path)
+            table = pd.read_parquet(path)
+            table.attrs = {}  # a file may name the session of the frame that was written
+            return table
     except FileNotFoundError:
         raise BadValue(f"there is no file {path!r}.") from None
     except (OSError, ValueError):

@@ -353,12 +353,22 @@ class Answer(AnswerSelection, TableVerbs, Tabular):
             ax=ax,
             quantiles=numbers.by_level,
             keys=numbers.keys,
-            title=str(make_title(cells[0]) if name is None else name),
+            title=self._find_title(name),
             options=kwargs,
             apart=isinstance(answer, pd.DataFrame) and len({c.aggregate for c in cells}) > 1,
         )
         _plot.add_caption(drawn, list_limits(self.plans))
         return drawn
+
+    def _find_title(self, name: Hashable) -> str:
+        """Return what an axis with the numbers is called: their name, or what was released.
+
+        ``name`` is that of a Series. Computed numbers without a name have none.
+        """
+        if name is not None:
+            return str(name)
+        computed = isinstance(getattr(self._numbers, "source", None), ComputedTable)
+        return "" if computed else str(make_title(self._numbers.cells[0]))
 
     def __repr__(self) -> str:
         """Show what was asked, its price, and the methods that explain the answer."""

@@ -12,6 +12,7 @@ import pandas as pd
 
 from dpframe._plans.durations import count_decimals, format_moment, halve_interval
 
+_LOPSIDED = 1.5  # times half of the interval, from which on its farther end is shown
 _MOMENT = pd.Timedelta | pd.Timestamp
 
 
@@ -21,7 +22,10 @@ def count_digits(half: float) -> int:
 
 
 def split_interval(value: Any, low: Any, high: Any, whole: bool = False) -> tuple[str, str]:
-    """Return a number, and half the width of its interval, as texts: ``41.20`` and ``0.50``.
+    """Return a number, and how far its interval reaches, as texts: ``41.20`` and ``0.50``.
+
+    That is half of the width of the interval, or the distance to its farther end where the number
+    is far from the middle.
 
     ``low`` and ``high`` are the ends of the interval. A ``whole`` number has no decimals, and its
     half width is rounded up. Durations and times have the decimals of their seconds.
@@ -31,6 +35,9 @@ def split_interval(value: Any, low: Any, high: Any, whole: bool = False) -> tupl
         width = format_moment(halve_interval(low, high), decimals)
         return format_moment(value, decimals), width
     value, half = float(value), float(high - low) / 2
+    farther = max(high - value, value - low)
+    if farther > _LOPSIDED * half:
+        half = float(farther)
     if abs(value) >= 1e15 or half >= 1e15:
         return f"{value:.6g}", f"{half:.3g}"
     if whole or (value.is_integer() and float(low).is_integer() and float(high).is_integer()):

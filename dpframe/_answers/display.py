@@ -150,7 +150,7 @@ def _make_facts(
     caption = shorten(questions, _LONGEST_CAPTION, placeholder=" ...")
     has_ends = any(known is not None and known.ends is not None for known in columns)
     if has_ends and options.display == "interval":
-        caption += f"; ± is half of a {LEVEL:.0%} interval of the noise".replace("%", " %")
+        caption += f"; ± is how far a {LEVEL:.0%} interval of the noise reaches".replace("%", " %")
     return AnswerFacts(columns, lines, caption)
 
 

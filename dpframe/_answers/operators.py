@@ -165,13 +165,30 @@ def _read_constants(other: object, answer: PandasAnswer) -> Series | None:
         return pd.Series(array, index=answer.index)
     if not isinstance(other, pd.Series):
         return None
-    name, levels = other.index.name, answer.index.names
-    if answer.index.nlevels > 1 and other.index.nlevels == 1 and name in levels:
+    if answer.index.nlevels > 1 and other.index.nlevels == 1:
+        labels = _find_level(answer.index, other.index)
         if not other.index.is_unique:
             raise BadValue("known numbers need one for each label: some labels stand there twice.")
-        labels = answer.index.get_level_values(cast(str, name))
         return pd.Series(other.reindex(labels).array, index=answer.index)
     return other
+
+
+def _find_level(index: Index, labels: Index) -> Index:
+    """Return, for each row of an index of several levels, its label in the level that is meant.
+
+    That is the level of the same name, or the only one with all its labels among ``labels``.
+    """
+    levels = [index.get_level_values(i) for i in range(index.nlevels)]
+    if labels.name is not None and labels.name in index.names:
+        return levels[index.names.index(labels.name)]
+    fitting = [level for level in levels if level.isin(labels).all()]
+    if len(fitting) != 1:
+        names = " or ".join(f"weights.rename_axis({name!r})" for name in index.names)
+        raise BadValue(
+            f"these known numbers could be of {'several' if fitting else 'none'} of the levels of the "
+            f"answer's rows. Name the level, with a number for each of its labels: {names}."
+        )
+    return fitting[0]
 
 
 def _check_number(number: float) -> float:

@@ -12,6 +12,7 @@ import pytest
 
 import dpframe
 from dpframe import BadType, BadValue
+from dpframe._answers.digits import split_interval
 from tests.internals import deaf_to_noise
 
 DAYS = 730
@@ -311,7 +312,7 @@ def test_html_has_a_caption_and_headers_with_their_scope():
     for name in ("multi", "pivot", "datetime of two", "crosstab"):
         page = Tags(ask(name)._repr_html_())
         (caption,) = page.captions
-        assert "± is half of a 95 % interval of the noise" in caption
+        assert "± is how far a 95 % interval of the noise reaches" in caption
         headers = [attrs for tag, attrs in page.tags if tag == "th"]
         assert headers
         for attrs in headers:
@@ -354,3 +355,8 @@ def test_an_unknown_setting_is_refused_with_those_that_there_are():
     with pytest.raises(BadType, match="'interval', 'plain'"), dpframe.options(display=True):
         pass
     assert dpframe.options.display == "interval"
+
+
+def test_a_number_far_from_the_middle_shows_the_farther_end():
+    assert split_interval(100.0, 90.0, 110.0) == ("100", "10")
+    assert split_interval(3264.5, 3264.25, 3696.75) == ("3264", "432")

@@ -360,3 +360,26 @@ def test_a_quotient_that_is_multiplied_has_the_noise_of_its_divisor(p):
     assert (far > half_width(few)[~unsure] / few[~unsure].abs()).all()
     near = (counts.dp / (other.dp - (other.to_numpy() - 1))).dp * counts
     assert np.isinf(half_width(near)).all()
+
+
+# Weights of one level -------------------------------------------------------------------------------
+
+
+def test_weights_without_a_name_are_of_the_level_that_they_fit(p):
+    answer = p.groupby(["state", "age"])["cost"].mean(epsilon=100)
+    weights = {"<40": 0.7, "40+": 0.3, "90+": 0.0}
+    named = answer.dp * pd.Series(weights).rename_axis("age")
+    for other in (weights, pd.Series(weights)):
+        pd.testing.assert_series_equal(pd.Series(answer.dp * other), pd.Series(named))
+
+
+def test_weights_that_fit_no_level_name_the_line_to_write(p):
+    answer = p.groupby(["state", "age"]).size(epsilon=100)
+    with pytest.raises(BadValue, match=r"none of the levels .*weights.rename_axis\('age'\)"):
+        answer.dp * {"<40": 1.0}
+
+
+def test_an_axis_of_computed_numbers_is_not_named_by_their_source(p):
+    answer = p.groupby("day").size(epsilon=100).rename(None)
+    assert answer.dp.plot().get_ylabel() == "rows"
+    assert (answer.dp / 100).dp.plot().get_ylabel() == ""
