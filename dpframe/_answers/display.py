@@ -193,10 +193,10 @@ def _format_plain(column: Series) -> list[str]:
 def _format_intervals(
     column: Series, ends: Ends, plain: list[str], blank: tuple[str, str]
 ) -> list[str]:
-    """Return the cells of a column with half of their intervals, such as ``4751 ± 320``.
+    """Return the cells of a column with the reach of their intervals, such as ``4751 ± 320``.
 
-    ``plain`` has the texts of cells without an interval. Decimal points and ± stand below each
-    other.
+    ``plain`` has the texts of cells without an interval, and ``blank`` the spaces to fill up with.
+    Decimal points and ± stand below each other. An endless interval is not shown.
     """
     low, high = (pd.Series(end).tolist() for end in ends)
     values, whole = column.tolist(), column.dtype.kind in "iu"
@@ -219,7 +219,7 @@ def _format_intervals(
     ]
     numbers = align_texts([number for number, _ in pairs], *blank)
     halves = align_texts([half for _, half in pairs], *blank)
-    gap = 3 * blank[1]
+    gap = 3 * blank[1]  # as wide as " ± "
     return [
         number + (gap if gone else " ± ") + half
         for number, half, gone in zip(numbers, halves, missing, strict=True)

@@ -462,7 +462,13 @@ def enclose_by_noises(calculation: Calculation, level: float) -> NoiseInterval |
 
 
 def _enclose(system: _System, level: float) -> NoiseInterval:
-    """Return the intervals of a calculation, by the first of three rules that fits."""
+    """Return the intervals of a calculation, by the first of three rules that fits.
+
+    A weighted sum of noises of known laws has the interval of that sum. A ratio of two such sums
+    has Fieller's. All else is enclosed to first order, and a part of the risk bounds the rest. The
+    first ``known`` columns of a form are noises of known laws. The others are opaque: only their
+    own intervals are known. Noises of one cluster are independent.
+    """
     risk, known, noises = 1 - level, system.known, system.noises
     on_rest = risk if system.only_opaque else risk * ON_REST
     form, reach = system.follow(min(1 - on_rest / system.count(), 1 - 2.0**-53))

@@ -335,8 +335,9 @@ def _fold_each(
 ) -> PandasAnswer:
     """Return sums of ranges of rows, or their means, column by column.
 
-    ``like`` has the labels of the result. ``find`` returns the order of the rows and the ranges in
-    it, from the flags of the rows that are there.
+    ``like`` has the labels of the result. ``find`` is given the flags of the rows that have a
+    released number. It returns the order of the rows, and where each range in it starts and stops.
+    A start of -1 is a range without a result.
     """
     matched = match_cells(one)
     columns = []

@@ -76,8 +76,8 @@ def find_clips(
             clip = _find_clip(expr, pair, known, rows, out.duration)
             if clip is not None:
                 named.setdefault(clip, []).append(str(out.name))
-    if len(named) == 1 and len(*named.values()) == bounded:
-        return tuple(named)
+    if len(named) == 1 and sum(map(len, named.values())) == bounded:
+        return tuple(named)  # the same clip of all outputs needs no names
     return tuple(
         NarrowBounds(tuple(dict.fromkeys(names)), clip.lower, clip.upper, clip.noun, clip.seconds)
         for clip, names in named.items()

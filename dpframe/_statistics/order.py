@@ -215,8 +215,11 @@ class Surroundings(Statistic):
 
     def integers_after(self, reduced: Reduced, released: Sequence[Integers]) -> Integers:
         """Return the number of values between the edges around the points that were released
-        last."""
-        counts = reduced[self.primitives[0]]
+        last.
+
+        The result has a row for each interval between edges, and a column for each group.
+        """
+        counts = reduced[self.primitives[0]]  # a row for each point of the grid, a column a group
         below = np.concatenate(
             [np.zeros((1, counts.shape[1]), np.int64), np.cumsum(counts, axis=0)]
         )
