@@ -201,14 +201,17 @@ class NoiseTable:
 
     def spread(self, level: float) -> float:
         """Return how many deviations bound any weighted sum of continuous noises of these laws."""
-        kinds = {type(law) for law in self.laws}
-        return LaplaceNoise.spread(level) if LaplaceNoise in kinds else GaussianNoise.spread(level)
+        known = [law.spread(level) for law in self.laws]
+        return max(known, default=GaussianNoise.spread(level))
 
     def reach(self, level: float, terms: Array) -> Floats:
         """Return how many deviations bound any weighted sum of ``terms`` noises of one
         cluster."""
         risk, least = 1 - level, min((law.deviation for law in self.laws), default=1.0) or 1.0
-        ratio = max((_smooth(law) / law.deviation for law in self.laws if law.deviation), default=1)
+        ratio = max(
+            (law.continuous_deviation / law.deviation for law in self.laws if law.deviation),
+            default=1,
+        )
         slack = np.sqrt(terms) / 2 / least
         bounds = (
             self.spread(level) * ratio + slack,
@@ -232,14 +235,6 @@ def _may_be_same(one: tuple[KnownLaw, Array], two: tuple[KnownLaw, Array]) -> bo
 
 def _reach_of_one(law: KnownLaw, level: float) -> float:
     return float(law.quantile(level)) if law.deviation else 0.0
-
-
-def _smooth(law: KnownLaw) -> float:
-    """Return the deviation at which continuous noise has larger tails than the law, rounded."""
-    if isinstance(law, GaussianNoise):
-        return math.sqrt(float(law.variance) + 0.2)
-    q = math.exp(-float(1 / law.scale))
-    return (1 + q) / (math.sqrt(2) * (1 - q))
 
 
 def bound_sums(noises: NoiseTable, weights: Matrix, level: float, exact: bool = True) -> Floats:
@@ -267,7 +262,9 @@ def _bound_independent(
     part = abs(sparse.csc_array(weights)[:, here]).tocsr()
     part.eliminate_zeros()
     law, risk = noises.law[here], 1 - level
-    smooth = np.array([_smooth(one) if one.deviation else 0.0 for one in noises.laws])[law]
+    smooth = np.array([one.continuous_deviation if one.deviation else 0.0 for one in noises.laws])[
+        law
+    ]
     random = (smooth > 0).astype(float)
     squares = part.multiply(part).tocsr()
     deviation = np.sqrt(squares @ smooth**2)

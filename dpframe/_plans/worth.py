@@ -19,7 +19,6 @@ from numpy.typing import ArrayLike, NDArray
 from dpframe._errors import caution
 from dpframe._plans.aggregates import AGGREGATES, Cell, Floats, Measured, read_noisy
 from dpframe._plans.durations import convert_to_seconds
-from dpframe.mechanisms.threshold import Threshold
 
 if TYPE_CHECKING:
     from dpframe._plans.plan import Plan
@@ -359,7 +358,7 @@ def describe_extremes(plan: Plan) -> str:
 
 def describe_rare_groups(plan: Plan) -> str:
     """Return a note for groups that the release itself has found; empty for listed ones."""
-    found = any(isinstance(part.noise, Threshold) for part in plan.parts)
+    found = any(part.noise.finds_keys for part in plan.parts)
     return "rare groups are left out; .dp.plan tells how rare" if found else ""
 
 

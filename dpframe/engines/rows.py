@@ -364,7 +364,7 @@ class PublicTable:
         size = len(self._steps[-1])
         self._counts = np.bincount(codes[kept], minlength=size)
         self._starts = np.cumsum(self._counts) - self._counts
-        self.most_matches = int(self._counts.max(initial=0))
+        self.most_matches: int = int(self._counts.max(initial=0))
 
     def match(self, rows: FrameRows, kept: Places, keep_all: bool) -> Matched:
         """Return the pairs of a row on the left and a row of this table that have equal keys.

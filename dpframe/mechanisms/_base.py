@@ -159,6 +159,7 @@ class Mechanism(ABC):
     named: ClassVar[bool] = False  # whether mechanism="name" may ask for it
     measures: ClassVar[bool] = False  # whether integers leave with noise
     chooses: ClassVar[bool] = False  # whether places of large scores leave, and nothing else
+    finds_keys: ClassVar[bool] = False  # whether it shows keys that nobody listed
     by_row: ClassVar[bool] = False  # whether it gets rows and releases a report for each
     automatic: ClassVar[bool] = (
         False  # whether a question that names no mechanism may get its noise

@@ -69,6 +69,12 @@ class LaplaceNoise(PureNoise):
         rate = self.scale.denominator / self.scale.numerator
         return math.sqrt(2 * math.exp(-rate)) / -math.expm1(-rate)
 
+    @property
+    def continuous_deviation(self) -> float:
+        """The deviation at which continuous noise has larger tails than this noise, rounded."""
+        q = math.exp(-float(1 / self.scale))
+        return (1 + q) / (math.sqrt(2) * (1 - q))
+
     def quantile(self, level: float, terms: int = 1) -> int:
         """Return the least t with P[|X| <= t] >= level, for the sum X of ``terms`` independent such
         noises."""
@@ -222,6 +228,11 @@ class GaussianNoise(Noise):
     def deviation(self) -> float:
         """An upper bound on the standard deviation: sigma (same paper, corollary 9)."""
         return self.scale
+
+    @property
+    def continuous_deviation(self) -> float:
+        """The deviation at which continuous noise has larger tails than this noise, rounded."""
+        return math.sqrt(float(self.variance) + 0.2)
 
     def quantile(self, level: float, terms: int = 1) -> int:
         """Return a t with P[|X| <= t] >= level, for the sum X of ``terms`` independent such noises.

@@ -61,6 +61,7 @@ class Threshold(Noise):
 
     named = False  # whatever the noise below it is
     automatic = False
+    finds_keys = True
 
     if TYPE_CHECKING:  # a field of some kinds
 

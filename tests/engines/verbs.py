@@ -538,7 +538,11 @@ ARITHMETIC = {
         for name in ("add", "sub", "mul", "div", "truediv", "rsub", "apply")
     },
 }
-SEVERAL = {f"{p}.describe": 14 for p in ("p", "p[column]", "p.groupby(...)")}
+SEVERAL = {
+    f"{p}.{name}": 14
+    for p in ("p", "p[column]", "p.groupby(...)")
+    for name in ("clipped", "describe")
+}
 MORE = {"PostgreSQL table": ARITHMETIC, "Spark DataFrame": SEVERAL}
 LIMITED = {
     f"{p}.{name}": 8 for p in ("p", "p[column]", "p.groupby(...)") for name in ("nunique", "skew")

@@ -12,7 +12,7 @@ import pytest
 
 import dpframe
 from dpframe import DPError
-from dpframe.learn import LogisticRegression
+from dpframe.learn import LinearRegression, LogisticRegression
 from tests.advice import pieces
 
 
@@ -223,7 +223,9 @@ def is_answered(piece):
     for shown, meant in STANDS_FOR.items():
         piece = piece.replace(shown, meant)
     ones = [1, 2, 2] * 20
-    columns = dict.fromkeys(["x", "y", "a", "b", "k", "key", "age", "cost", "name", "column"], ones)
+    columns = dict.fromkeys(
+        ["x", "y", "a", "b", "k", "key", "age", "cost", "name", "column", "target", "group"], ones
+    )
     cells = {
         **columns,
         "flag": [True, False, True] * 20,
@@ -246,6 +248,7 @@ def is_answered(piece):
         "p": p,
         "df": df,
         "pd": pd,
+        "LinearRegression": LinearRegression,
         "LogisticRegression": LogisticRegression,
         "f": lambda d: d,
         "table": pd.DataFrame({"w": [1, 2]}, index=pd.Index([1, 2], name="key")),
@@ -256,6 +259,7 @@ def is_answered(piece):
         "constant": 0,
         "values": "x",
         "index": "a",
+        "s": 1,
         "aggfunc": "mean",
     }
     with warnings.catch_warnings():

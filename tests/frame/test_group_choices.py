@@ -202,7 +202,6 @@ REFUSED = {
     "p.groupby('g')['n'].argmax()": (MissingKeys, "needs keys"),
     "p.groupby('g').agg(x=('n', 'argmax'))": (MissingKeys, "needs keys"),
     "p.groupby('g')['d'].argmax(mechanism='laplace')": (BadValue, "noisy-max"),
-    "p.groupby('g')['d'].agg('mode')": (BadValue, r"p.groupby\('k'\)\['x'\].argmax\(\)"),
     "p.agg(x=('d', 'argmax'))": (BadValue, r"p.argmax\('x'\)"),
     "p['d'].agg('argmax')": (BadValue, r"p.argmax\('x'\)"),
     "p.pivot_table(values='d', index='g', aggfunc='argmax')": (BadValue, r"p.argmax\('x'\)"),

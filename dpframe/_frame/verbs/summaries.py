@@ -297,7 +297,13 @@ def list_bins(
     seconds, ends, origin = convert_to_seconds(selection, AGGREGATES["mean"], expr, name, bounds)
     first = make_moment(origin.partition(" ")[0], origin)
     if isinstance(bins, Iterable) and not isinstance(bins, str):
-        moments = [pd.Timestamp(cast(Any, edge)) for edge in bins]
+        try:
+            moments = [pd.Timestamp(cast(Any, edge)) for edge in bins]
+        except (ValueError, TypeError):
+            raise BadValue(
+                f"the edges of {name!r} must be times, such as "
+                "bins=pd.date_range('2024-01-01', '2024-12-31', freq='MS')."
+            ) from None
         zone = first.tz
         if any((moment.tz is None) != (zone is None) for moment in moments):
             raise BadType(f"the edges of {name!r} must be times with the time zone of the column.")

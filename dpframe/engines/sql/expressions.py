@@ -61,6 +61,8 @@ class Compiler:
     """Writer of the expressions of one statement in SQL, which collects the parameters."""
 
     dialect: Dialect
+    schema: pd.DataFrame
+    unread: frozenset[int]  # positions of columns that the database cannot read
 
     def __init__(
         self, dialect: Dialect, schema: pd.DataFrame, unread: frozenset[int] = frozenset()
