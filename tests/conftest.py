@@ -268,23 +268,23 @@ class Everywhere:
             del sessions[name]
 
 
-@pytest.fixture(scope="session")
-def postgres():
-    """A PostgreSQL server, where one is installed."""
+def serve_postgres():
+    """Yield a server of PostgreSQL, and remove it. Skip the test where none is installed."""
     reason = missing()
     if reason is not None:
         pytest.skip(reason)
     one = Postgres()
     yield one
     one.remove()
+
+
+@pytest.fixture(scope="session")
+def postgres():
+    """A PostgreSQL server, where one is installed."""
+    yield from serve_postgres()
 
 
 @pytest.fixture(scope="module")
 def server():
     """A PostgreSQL server of one file of tests, which may end all connections to it."""
-    reason = missing()
-    if reason is not None:
-        pytest.skip(reason)
-    one = Postgres()
-    yield one
-    one.remove()
+    yield from serve_postgres()

@@ -654,6 +654,7 @@ class PivotTable(AnswerLayout):
         return low, high
 
     def to_json(self) -> Json:
+        """Return the layout as a receipt keeps it."""
         return {
             "pivot": [
                 self.rows,

@@ -253,7 +253,8 @@ def _combine_with_constants(one: MatchedAnswer, numbers: Series, combine: Combin
     if missing:
         raise BadValue(
             f"known numbers need one for each row of the answer, by the same labels, and "
-            f"{missing[0]!r} has none: weights.reindex(answer.index, fill_value=0)."
+            f"{missing[0]!r} is missing. To count it as 0, and all other labels that are missing: "
+            "weights.reindex(answer.index, fill_value=0)."
         )
     extra = [label for label in numbers.index if label not in one.answer.index]
     if extra:

@@ -343,11 +343,6 @@ def describe_choice_error(plan: Plan) -> str:
     return f"{what}: {off or f'off by at most {math.ceil(miss):,} ranks'}; {few} are noise"
 
 
-def list_notes(plan: Plan) -> list[str]:
-    """Return all that a plan says of its released numbers, a text for each line below an answer."""
-    return [text for text in (describe_choice_error(plan), describe_limits(plan)) if text]
-
-
 def describe_extremes(plan: Plan) -> str:
     """Return a note on a least or a greatest value, which is the quantile near it; else empty."""
     levels = {cell.constants.get("level") for cell in plan.cells}

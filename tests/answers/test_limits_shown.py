@@ -13,7 +13,7 @@ import dpframe
 from dpframe._groups.calendar import is_calendar
 from dpframe._groups.keys import Keys
 from dpframe._plans.plan import Plan
-from dpframe._plans.worth import list_notes
+from dpframe._plans.worth import describe_limits
 
 MONTHS = range(1, 13)
 E = {"epsilon": 20}
@@ -128,7 +128,7 @@ def test_pictures_say_what_was_left_out(p):
 def test_the_note_is_in_the_receipt_and_in_the_plan(p, tmp_path):
     answer = p.groupby("id").size().mean(**E)
     plan = Plan.from_json(answer.plan.to_json())
-    assert list_notes(plan) == list_notes(answer.plan) == ["sizes cut at 4 rows a person"]
+    assert describe_limits(plan) == describe_limits(answer.plan) == "sizes cut at 4 rows a person"
     table = p.groupby("month")["cost"].mean(bounds=(0, 1000), max_groups=12, **E)
     assert '"clips":[[[],0.0,1000.0,"",false]]' in table.attrs["dpframe_receipt"]
 
